@@ -1,12 +1,12 @@
-"""What pyproject.toml cannot say.
+"""Build steps that pyproject.toml cannot express.
 
-The README as a package index shows it, which has no files beside it: a picture becomes its
-description, a link to a page the page's name; a link to the web stays. Once the project has a home
-on the web, links lead there.
+They change the README for package indexes, which have no files beside it: a picture becomes its
+description, and a link to a page becomes the page's name; links to the web stay.
 
-And what makes `isolitmus` a package where it is installed. In the checkout, which is its folder,
-that file would make one package of what the layers' linter takes for six; without it pytest takes
-`model`, `cli`, even `__main__` for plugins of the top level, and warns.
+They also write the `__init__.py` that makes `isolitmus` a package where it is installed. The
+checkout is the package's folder. With that file there, the linter of layers would see one package
+instead of six. Without it in the installation, pytest would take `model`, `cli` and even `__main__`
+for plugins of the top level, and warn.
 """
 
 import re
@@ -22,7 +22,7 @@ ROOT = '"""A formal model checker for the isolation levels of lakehouse tables."
 
 
 class BuildWithRoot(build_py):
-    """Builds the modules, and that of the root."""
+    """Build command that adds the module of the root package."""
 
     def run(self) -> None:
         super().run()
@@ -32,7 +32,7 @@ class BuildWithRoot(build_py):
 
 readme = Path(__file__).with_name("README.md").read_text("utf-8")
 setup(
-    script_name="setup.py",  # else it is taken for a module of the package, which lies beside it
+    script_name="setup.py",  # else setuptools takes it for a module of the package
     cmdclass={"build_py": BuildWithRoot},
     long_description=LINK.sub(r"\1", PICTURE.sub(r"*\1*", readme)) + WHERE,
     long_description_content_type="text/markdown",

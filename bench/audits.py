@@ -1,10 +1,9 @@
-"""How fast logs are audited: a table in Markdown. The logs are made up, in a folder that goes
-afterwards.
+"""Benchmark of audits: a Markdown table. The logs are generated in a temporary folder.
 
 Every row is a process of its own, `isolitmus audit` or `check`, so that its memory is its own, too.
-The table is at WriteSerializable, in 16 partitions: blind appends of two files; every tenth commit
-a DELETE of one partition or a MERGE, which has not seen the last one to five commits; every
-hundredth an OPTIMIZE, which makes one file of each partition.
+The table is at WriteSerializable, in 16 partitions. Most commits are blind appends of two files;
+every tenth is a DELETE of one partition or a MERGE, which has not seen the last one to five
+commits; every hundredth is an OPTIMIZE, which makes one file of each partition.
 """
 
 import argparse
@@ -33,7 +32,7 @@ for path in sorted(Path(sys.argv[1], "_delta_log").glob("*.json")):
         json.loads(line)
 print(json.dumps([{"commits": number, "seconds": time.perf_counter() - start, "counts": []}]))
 """
-"""The files, read as JSON by Python's own reader: what an audit is held against."""
+"""Program that reads the files with Python's JSON reader, as a baseline for an audit."""
 READ = """
 import json, sys, time
 from pathlib import Path
@@ -42,7 +41,7 @@ start = time.perf_counter()
 number = sum(1 for _ in open_log(Path(sys.argv[1])).commits())
 print(json.dumps([{"commits": number, "seconds": time.perf_counter() - start, "counts": []}]))
 """
-"""The log, read and nothing else."""
+"""Program that only reads the log."""
 FOLLOW = """
 import json, sys, time
 from pathlib import Path
@@ -67,12 +66,13 @@ for path in came:
 counts = one.audit().to_json()["counts"]
 print(json.dumps([{"commits": len(came), "seconds": seconds, "counts": counts}]))
 """
-"""The same table, whose commits come one at a time: what ``--follow`` does between two looks."""
+"""Program for a table whose commits come one at a time: the work of ``--follow`` between two polls.
+"""
 PARTITIONS = 16
 
 
 class Maker:
-    """A made-up log; ``live`` holds the files of each partition with their versions."""
+    """Generated log; ``live`` maps each partition's live files to version and number of rows."""
 
     def __init__(self, log: Path) -> None:
         self.log = log
@@ -180,7 +180,7 @@ def measured(what: str, *command: str) -> str:
 
 
 def rows(table: Path) -> Iterator[str]:
-    """The rows of a table's log."""
+    """Yield the rows of the benchmark for a table's log."""
     yield measured("the JSON alone", sys.executable, "-c", JSON, str(table))
     yield measured("the log alone", sys.executable, "-c", READ, str(table))
     yield row("audit", table, "audit")

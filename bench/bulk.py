@@ -1,8 +1,7 @@
-"""How many verdicts a second recorded histories get in bulk: here, one process, and on Spark; a
-table in Markdown.
+"""Benchmark of bulk verdicts on recorded histories, in one process and on Spark: a Markdown table.
 
-The histories are those of `bench/recorded.py`, each in a file of its own, with another seed;
-reading counts. A session of Spark has judged some files before, so that its workers are there.
+The histories are those of `bench/recorded.py`, each with another seed in a file of its own; reading
+counts. The Spark session has judged some files before, so that its workers are running.
 """
 
 import argparse
@@ -19,12 +18,13 @@ from isolitmus.model.budget import Budget
 from isolitmus.pipeline import check_all, open_spark
 
 LEVELS = [
-    "read-committed-biswas-enea", "read-atomic", "causal", "prefix-consistency", "snapshot-isolation", "serializable",
+    "read-committed-biswas-enea", "read-atomic", "causal", "prefix-consistency",
+    "snapshot-isolation", "serializable",
 ]  # fmt: skip
 
 
 def plume(history: RegisterHistory) -> str:
-    """The history as Plume writes it: 0 is there before anybody writes."""
+    """Return the history in Plume's format, in which value 0 exists before any write."""
     lines = []
     for number, session in enumerate(history.session.tolist()):
         for k in range(history.first[number], history.first[number + 1]):

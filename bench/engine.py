@@ -1,9 +1,9 @@
-"""How long real Delta takes for what is replayed: a table in Markdown.
+"""Benchmark of litmus tests on real Delta: a Markdown table.
 
-One session for all. Each kind of litmus tests is first carried out unmeasured for a while; then so
-many at a time, in rounds, each time other tests of the kind, drawn by lot; the figure is the median
-of the rounds. A time contains the model's run and the comparison. The ratio is the time of one at a
-time over this one's.
+One session runs all tests. Each kind of test first warms up without measurement. Then several tests
+run at a time, in rounds with different random tests of the kind; the figure is the median of the
+rounds. A time includes the model's run and the comparison. The ratio is the time of one at a time
+divided by this one's.
 """
 
 import argparse
@@ -66,7 +66,7 @@ KINDS: Mapping[str, Callable[[random.Random, int], Cases]] = {
 
 
 def carry_out(cases: Cases, count: int, at_once: int, carry: RunsTests) -> float:
-    """Seconds for each of the next so many cases."""
+    """Return the seconds per case for the next ``count`` cases."""
 
     def one(asked: tuple[Litmus, Spec]) -> None:
         with suppress(UndeterminedError):

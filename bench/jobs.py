@@ -1,9 +1,8 @@
-"""How long it takes to say of 2 to 20 jobs which stop which, and which level they need: a table in
-Markdown.
+"""Benchmark of conflict prediction and robustness for 2 to 20 jobs: a Markdown table.
 
-The jobs of the shop over and over, each copy with a literal of its own, so that no two statements
-are one. In seconds of one processor, where nothing waits; and, of ``predict``, in seconds that pass
-where it has all processors.
+The jobs are copies of the shop's jobs, each with a literal of its own, so that no two statements
+are equal. Times are seconds of one processor, in one process; for ``predict`` also elapsed seconds
+with all processors.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LEVELS = ("delta-serializable", "delta-write-serializable")
 
 
 def jobs(many: int) -> str:
-    """So many jobs: those of the shop, and copies of them that differ in a literal."""
+    """Return a workload of this many jobs: the shop's, and copies that differ in a literal."""
     text = workload("shop").text
     head, *each = text.split("[jobs.")
     copies = []
@@ -35,7 +34,7 @@ def jobs(many: int) -> str:
 
 
 def other(job: str, k: int) -> str:
-    """A job of another shop: of customers, amounts and days that no other copy has a text for."""
+    """Return a job with customers, amounts and days that no other copy has."""
     days = f"day < :today AND day > DATE '20{k + 10:02}-01-01'"
     text = job.replace("day < :today", days).replace("sum(amount)", f"sum(amount) + {k}")
     text = re.sub(r"amount = new\.amount", f"amount = new.amount + {k}", text)

@@ -1,9 +1,9 @@
-"""How long questions of format locking take: a table in Markdown.
+"""Benchmark of the format locking: a Markdown table.
 
-All interleavings of litmus tests; a scope that is counted; smallest witnesses; one litmus test on
-the model, on Derby and on PostgreSQL, where they are there. One process, which is warm; each figure
-is the median of several runs, and each ratio the median of the first row of its kind over this
-one's.
+It covers all interleavings of litmus tests, a scope that is counted, smallest counterexamples, and
+a litmus test on the model and, where available, on Derby and PostgreSQL. One warm process runs all;
+each figure is the median of several runs, and each ratio the median of the first row of its kind
+divided by this one's.
 """
 
 import statistics
@@ -35,7 +35,7 @@ ENGINES = {"derby": "derby-read-committed", "postgres": "postgresql-read-committ
 
 
 def median(work: Callable[[], T]) -> tuple[T, float]:
-    """What a question gives, after one that warms up, and its median in seconds."""
+    """Return the answer to a question, after a warm-up, and its median time in seconds."""
     answer, times = work(), []
     for _ in range(RUNS):
         start = perf_counter()
@@ -45,7 +45,7 @@ def median(work: Callable[[], T]) -> tuple[T, float]:
 
 
 def rates() -> Iterator[tuple[str, float, str]]:
-    """All interleavings, all schedules."""
+    """Yield measurements of all interleavings and of all schedules."""
     for name in INTERLEAVED:
         test, under = litmus(name), protocol(RC)
         done, seconds = median(lambda test=test, under=under: count_interleavings(test, under))
@@ -57,7 +57,7 @@ def rates() -> Iterator[tuple[str, float, str]]:
 
 
 def witnesses() -> Iterator[tuple[str, float, str]]:
-    """The smallest histories that a protocol admits and a level forbids."""
+    """Yield measurements of the smallest histories that a protocol admits and a level forbids."""
     inside = scope("scans")
     for name, levels in WITNESSES.items():
         for asked in levels:
@@ -73,8 +73,9 @@ def witnesses() -> Iterator[tuple[str, float, str]]:
 
 
 def replays() -> Iterator[tuple[str, float, str]]:
-    """A litmus test on the model and on engines that have been started, each run as the model
-    predicts it.
+    """Yield measurements of litmus tests on the model and on running engines.
+
+    Each run must equal the model's prediction.
     """
     for name in REPLAYED:
         test = litmus(name)

@@ -1,7 +1,4 @@
-"""How cost grows with size: pictures of the tables in bench/README.md, each beside its table.
-
-`python bench/plots.py` draws them anew.
-"""
+"""Plots of cost by size from the tables in bench/README.md; `python bench/plots.py` draws them."""
 
 import re
 from pathlib import Path
@@ -13,7 +10,7 @@ NUMBER = re.compile(r"[\d,]+(\.\d+)?")
 
 
 def tables(text: str) -> list[list[dict[str, str]]]:
-    """The tables of a page, each row by the names of its columns."""
+    """Return the tables of a page; each row maps column names to cells."""
     found = []
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         head, _, *rows = (
@@ -24,14 +21,14 @@ def tables(text: str) -> list[list[dict[str, str]]]:
 
 
 def number(cell: str) -> float:
-    """The first number of a cell."""
+    """Return the first number of a cell."""
     found = NUMBER.search(cell)
     assert found is not None, cell
     return float(found[0].replace(",", ""))
 
 
 def drawn(text: str) -> dict[str, str]:
-    """The pictures of the page, by the names of their files."""
+    """Return the plots of the page, by file name."""
     sweeps: dict[str, list[tuple[float, float]]] = {}
     audits: dict[str, list[tuple[float, float]]] = {}
     for table in tables(text):

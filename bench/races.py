@@ -1,8 +1,8 @@
-"""How long a race of one's own code takes: a table in Markdown.
+"""Benchmark of a race of user code: a Markdown table.
 
-A table of two rows, a DELETE that is parked before its commit, an INSERT that overtakes it, and how
-the DELETE ended: as a callable, of which nothing is predicted, and as a text. Each session is a
-process of its own: the one that `delta_spark` is, and, if asked for, one as PySpark makes it.
+A table has two rows. A DELETE is parked before its commit, an INSERT commits meanwhile, and the
+DELETE ends: as a callable, without a prediction, and as text. Each session is a process of its own:
+that of `delta_spark` and an ordinary one as PySpark makes it.
 """
 
 import argparse
@@ -48,7 +48,7 @@ SESSIONS: dict[str, Callable[[], Any]] = {"recommended": recommended, "ordinary"
 
 
 def one(spark: Any, table: str, kind: str) -> float:
-    """Seconds from the statement that is parked to how it ended."""
+    """Return the seconds from the start of the parked statement to its end."""
     spark.sql(f"CREATE TABLE {table} (id INT, day INT) USING delta PARTITIONED BY (day)")
     spark.sql(f"INSERT INTO {table} VALUES (1, 2), (2, 3)")
     delete, insert = f"DELETE FROM {table} WHERE day = 3", f"INSERT INTO {table} VALUES (7, 3)"
@@ -70,7 +70,7 @@ def measure(name: str, rounds: int) -> None:
         first = one(spark, "cold", "callable")
         kinds = KINDS[: None if name == "recommended" else 1]
         times: dict[str, list[float]] = {kind: [] for kind in kinds}
-        for k in range(rounds):  # in turn: a JVM grows faster for minutes
+        for k in range(rounds):  # alternating, since a JVM gets faster for minutes
             for kind in kinds:
                 times[kind].append(one(spark, f"{kind}{k}", kind))
         for kind, taken in times.items():

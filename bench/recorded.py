@@ -1,12 +1,11 @@
-"""How long it takes to judge recorded histories of registers, and how much memory: a table in
-Markdown, a process for each row.
+"""Benchmark of verdicts on recorded histories of registers: a Markdown table of time and memory.
 
-The histories are made up, and serializable: so many sessions take turns at random, each transaction
-runs alone, and each of its operations is a read or a write, as likely as not, of a key that is
-drawn by Zipf's law. What the recording has is what a database that keeps its promise would leave;
-to find that out takes the longest. Where ``--stale`` is above nothing, that share of the
-transactions reads as of some transactions before: then serializable it is not. Seconds are of one
-processor; memory is the most that the process had, with the history.
+The histories are generated and serializable: sessions take turns at random, each transaction runs
+alone, and each operation is a read or a write, with equal probability, of a key with Zipf's
+distribution. The recording has what a correct database would record; verifying that takes the
+longest. With ``--stale``, that share of the transactions reads an older state, so that the history
+is not serializable. Each row is a process of its own. Seconds are of one processor; memory is the
+peak of the process, with the history.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ SIZES = [
     for transactions in (10**2, 10**3, 10**4, 10**5)
 ]
 BEHIND = 5
-"""As of so many transactions before a stale one reads."""
+"""Number of transactions by which the reads of a stale one lag behind."""
 
 
 def generated(
@@ -42,12 +41,13 @@ def generated(
     *,
     stale: float = 0.0,
 ) -> RegisterHistory:
-    """A history of transactions that ran one after another; a share of them reads what was there
-    before others.
+    """Return a history of transactions that ran one after another.
+
+    The share ``stale`` of them reads the state before the last transactions.
     """
     random = np.random.default_rng(seed)
     session = np.sort(random.permutation(np.arange(transactions) % sessions))
-    ran = random.permutation(transactions)  # whose turn it was: of each session in its order
+    ran = random.permutation(transactions)  # the session of each turn, in its order
     slots = {s: iter(np.flatnonzero(session == s).tolist()) for s in range(sessions)}
     weights = 1 / np.arange(1, keys + 1)
     key = random.choice(keys, (transactions, operations), p=weights / weights.sum())
@@ -55,7 +55,9 @@ def generated(
     late = random.random(transactions) < stale
     value = np.zeros((transactions, operations), np.int64)
     there = np.full(keys, INITIAL)
-    overwritten: deque[dict[int, int]] = deque(maxlen=BEHIND)  # by each of the last transactions
+    overwritten: deque[dict[int, int]] = deque(
+        maxlen=BEHIND
+    )  # old values of each of the last transactions
     for turn in session[ran].tolist():
         number = next(slots[turn])
         own: dict[int, int] = {}
@@ -84,7 +86,7 @@ def generated(
 
 
 def row(size: str, level: str, stale: float, seconds: float) -> None:
-    """Judge one history at one level, and print it."""
+    """Judge one history at one level, and print the row."""
     transactions, operations = map(int, size.split("x"))
     history = generated(transactions, operations, stale=stale)
     start = process_time()

@@ -1,7 +1,7 @@
-"""Benchmarks: how long the searches take, each beside the other way to the same answer.
+"""Benchmarks of the searches, each beside another way to the same answer.
 
-Seconds belong to a machine, ratios less so: whatever can run beside something else in the same run
-is given as a ratio, the other way's median over this one's. Nothing here is asserted; answers are.
+Seconds depend on the machine, ratios less so. So whatever has another way in the same run is also
+given as a ratio: the other way's median divided by this one's. Times are not asserted; answers are.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 LIMIT = 120.0
-"""Seconds after which a single answer is given up."""
+"""Time limit of a single answer, in seconds."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: seconds this way, and the other way if it ran beside."""
+    """Row of the table: seconds this way, and the other way if it was measured."""
 
     what: str
     seconds: float | None
@@ -56,7 +56,7 @@ def _seconds(value: float | None) -> str:
 
 
 def median(work: Callable[[], object], runs: int) -> float:
-    """The median of some runs, in seconds."""
+    """Return the median time of some runs, in seconds."""
     times = []
     for _ in range(runs):
         start = perf_counter()
@@ -65,7 +65,9 @@ def median(work: Callable[[], object], runs: int) -> float:
     return statistics.median(times)
 
 
-def ask(a: str, b: str, inside: Scope | None, by: By, *, sizes: list[int], unexplained: bool = False) -> Separation:  # fmt: skip
+def ask(
+    a: str, b: str, inside: Scope | None, by: By, *, sizes: list[int], unexplained: bool = False
+) -> Separation:
     return separate(
         spec(a), spec(b), inside or "abstract", by=by, transactions=sizes,
         unexplained=unexplained, budget=Budget(seconds=LIMIT),
@@ -74,9 +76,10 @@ def ask(a: str, b: str, inside: Scope | None, by: By, *, sizes: list[int], unexp
 
 def both(
     what: str, a: str, b: str, inside: Scope | None, sizes: list[int], *,
-    found: bool, runs: int = 5, enumerate_too: bool = True, unexplained: bool = False, note: str = "",
+    found: bool, runs: int = 5, enumerate_too: bool = True, unexplained: bool = False,
+    note: str = "",
 ) -> Row:  # fmt: skip
-    """One question by the solver and, where that is bearable, by enumeration."""
+    """Return a row for a question, answered by the solver and, if fast enough, by enumeration."""
     times: dict[By, float | None] = {}
     ways: list[By] = ["symbolic", "exhaustive"] if enumerate_too else ["symbolic"]
     for by in ways:
@@ -100,7 +103,7 @@ def command(*words: str) -> Callable[[], object]:
 
 
 def memory(*words: str) -> float:
-    """The peak memory of a command in a process of its own, in MiB."""
+    """Return the peak memory of a command in its own process, in MiB."""
     script = (
         "import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True);"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
@@ -112,7 +115,7 @@ def memory(*words: str) -> float:
 
 
 def rows() -> list[Row]:
-    """Every measurement, in order; the first question warms the process up."""
+    """Return every measurement, in order; the first question warms up the process."""
     table, three = scope("table"), scope(str(HERE / "three-partitions.toml"))
     ask("snapshot-isolation", "serializable", None, "symbolic", sizes=[2])
     done: list[Row] = []
@@ -138,7 +141,8 @@ def rows() -> list[Row]:
              "write-serializable", table, [2, 3], found=True, unexplained=True,
              note="aim 0.500 s"))  # fmt: skip
     for n in range(2, 7):
-        add(both(f"delta-serializable, not log-serializable: none up to {n} transactions, 3 partitions",
+        add(both("delta-serializable, not log-serializable: none up to"
+                 f" {n} transactions, 3 partitions",
                  "delta-serializable", "log-serializable", three, list(range(2, n + 1)),
                  found=False, runs=3, enumerate_too=n <= 3,
                  note="aim 10 s" if n == 6 else ""))  # fmt: skip
@@ -159,7 +163,7 @@ def rows() -> list[Row]:
 
 
 def main() -> None:
-    """Print the table, in Markdown."""
+    """Print the table in Markdown."""
     lines = [
         "| what | median | beside | beside / this | note |",
         "|---|---|---|---|---|",

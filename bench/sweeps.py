@@ -1,9 +1,8 @@
-"""How fast sweeps are: a table in Markdown; ``--five`` adds five writers, ``--spark`` four and five
-on Spark.
+"""Benchmark of sweeps: a Markdown table.
 
-Every row is a process of its own, `isolitmus sweep`, so that its memory is its own, too.
-``--session MASTER`` is another table: four writers again and again in one session of Spark, in turn
-with two processes without it.
+``--five`` adds five writers, ``--spark`` four and five on Spark. Every row is a process of its own,
+`isolitmus sweep`, so that its memory is its own, too. ``--session MASTER`` prints another table:
+four writers several times in one Spark session, alternating with two processes without Spark.
 """
 
 import argparse
@@ -24,12 +23,13 @@ import json, resource, subprocess, sys, time
 start = time.perf_counter()
 done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE, text=True)
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stdout]))
+print(json.dumps([time.perf_counter() - start, used.ru_utime + used.ru_stime, \
+used.ru_maxrss / 1024, done.stdout]))
 """
 
 
 def row(what: str, *words: str) -> str:
-    """One sweep: its own seconds, those of the whole command, of its processors, and memory."""
+    """Return the row of a sweep: seconds of it and of the command, processor time, memory."""
     printed = subprocess.run(
         [sys.executable, "-c", MEASURE, ISOLITMUS, "sweep", SCOPE, "--json", *words],
         check=True, capture_output=True, text=True,
@@ -47,7 +47,7 @@ def row(what: str, *words: str) -> str:
 
 
 def in_one_session(master: str) -> None:
-    """A row for each turn; in the first, Spark starts Python's workers."""
+    """Print a row for each turn; in the first one, Spark starts Python's workers."""
     sys.stdout.write(f"| turn | `{master}` | two processes |\n|{'---|' * 3}\n")
     inside, most = scope(SCOPE), 1_000_000_000
     with open_spark(master) as spark:

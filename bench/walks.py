@@ -1,6 +1,7 @@
-"""What a command walks through: modules imported, modules entered and by how many arrows,
-executions of a schedule, parses of SQL; a row in Markdown for each command. `python bench/walks.py
-run hole-partitioned` asks of one.
+"""Modules and calls that a command uses: a Markdown row for each command.
+
+A row has the modules imported, the modules entered and by how many arrows, executions of a schedule
+and parses of SQL. `python bench/walks.py run hole-partitioned` prints one command and its modules.
 """
 
 import shlex
@@ -27,9 +28,7 @@ PARSE = {("sqlglot", "parse"), ("sqlglot", "parse_one")}
 
 
 def walk(words: list[str]) -> tuple[str, list[str]]:
-    """A row of figures, and the names of the modules that were imported; for a process of its
-    own.
-    """
+    """Return a row of figures and the names of the imported modules; needs a process of its own."""
     calls, arrows, loading = Counter(), set(), 0
 
     def seen(frame: FrameType, event: str, _: object) -> None:

@@ -132,7 +132,7 @@ def audit(
 
 
 def _close(audits: list[Audit], errors: list[LogError], form: OutputForm, html: Path | None) -> int:
-    """Write the page and the errors, and return the exit status."""
+    """Write the page and the errors; return the exit status."""
     form.show(audits, lambda: [done.to_json() for done in audits])
     if html is not None:
         _write(html, audits)
@@ -152,8 +152,7 @@ def follow_table(
     quiet: bool,
     evidence: Path | None = None,
 ) -> Audit:
-    """Audit a table and follow it for some seconds or until Ctrl-C; print each commit as it
-    arrives.
+    """Audit a table and follow it for some seconds or until Ctrl-C; print each new commit.
 
     The progress is stored in the file ``evidence``.
     """

@@ -1,4 +1,4 @@
-"""``isolitmus check``: what levels say of histories."""
+"""``isolitmus check``: verdicts of levels on histories."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _checker(
 
 
 def _close(done: BulkCheck, form: OutputForm) -> int:
-    """What was judged in bulk, printed, and the exit status."""
+    """Print the summary of a bulk check; return the exit status."""
     form.show([], done.to_json)
     if not form.quiet:
         for line in done.lines():
@@ -175,8 +175,8 @@ def _close(done: BulkCheck, form: OutputForm) -> int:
 
 
 def _looked_through(name: str, format_: str) -> Iterator[tuple[str, Path]]:
-    """The files that a name, a pattern or a folder with folders stands for."""
-    # Path.glob takes no pattern from the root
+    """Yield the files, with their formats, for a name, a pattern or a folder with folders."""
+    # Path.glob rejects absolute patterns
     names = sorted(glob(name, recursive=True)) if has_magic(name) else [name]  # noqa: PTH207
     if not names:
         raise IsolitmusError(f"{name}: no such file")

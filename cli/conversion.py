@@ -1,4 +1,4 @@
-"""`--as`: the result of a verb as a picture, a table or JSON on standard output."""
+"""Option `--as`: the result of a verb as a picture, a table or JSON on standard output."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "dot": lambda graph: graph.to_dot(),
     "graphml": lambda graph: graph.to_graphml(),
 }
-"""The dependency graph of one thing."""
+"""Writers of a dependency graph as a picture, by form."""
 TABLES: Mapping[str, Callable[[Records], str]] = {"csv": Records.to_csv}
-"""The records of everything, in one table."""
+"""Writers of records as a table, by form."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputForm:
-    """The form that was asked for; None is words for a person, which a verb prints as it goes."""
+    """Requested form of the output; None means text, which a verb prints as it goes."""
 
     word: str | None
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is printed but the form."""
+        """Whether only the form is printed."""
         return self.word is not None
 
     @property
     def draws(self) -> bool:
-        """Whether it is a picture, which is of one thing."""
+        """Whether the form is a picture, which shows a single result."""
         return self.word in PICTURES
 
     def refuse(self, count: int) -> None:
-        """IsolitmusError for more than one thing in one picture."""
+        """Raise IsolitmusError for several results in one picture."""
         if self.draws and count > 1:
             raise IsolitmusError(f"--as {self.word} draws one thing, and {count} were asked for")
 
     def show(self, results: Sequence[Any], document: Callable[[], object]) -> None:
-        """The results in this form; ``document`` gives what ``json`` has."""
+        """Print the results in this form; ``document`` returns the JSON document."""
         match self.word:
             case None:
                 pass
@@ -71,15 +71,17 @@ class OutputForm:
 
 
 class OutputForms:
-    """The forms that a verb has: some of PICTURES and TABLES, and always JSON."""
+    """Output forms of a verb: some of PICTURES and TABLES, and always JSON."""
 
     def __init__(self, *words: str) -> None:
         self.words = (*words, "json")
 
     @property
     def option(self) -> Any:
-        """``--as`` for the verb's signature.
+        """Option ``--as`` for the verb's signature.
 
+        Examples
+        --------
         >>> OutputForms(*TABLES).option.help
         'Print instead: a table, or the document of --json.'
         """
@@ -93,9 +95,7 @@ class OutputForms:
         return typer.Option("--as", metavar="|".join(self.words), help=f"Print instead: {said}.")
 
     def chosen(self, word: str | None, *, as_json: bool) -> OutputForm:
-        """What ``--as`` and ``--json`` say; IsolitmusError names the forms if it is none of
-        them.
-        """
+        """Return the form that ``--as`` and ``--json`` request; raise IsolitmusError if invalid."""
         if word is not None and word not in self.words:
             raise IsolitmusError(f"--as is '{word}'; expected one of {', '.join(self.words)}")
         if as_json and word not in {None, "json"}:

@@ -1,9 +1,6 @@
-"""``isolitmus demo``: the main job, end to end, with remedies.
+"""``isolitmus demo``: find anomalies of WriteSerializable, replay them, and advise remedies.
 
-``isolitmus demo``: the main job, end to end.
-
-What to do about a history that was found: advice, and what the same search says once it is
-followed.
+Each remedy comes with the result of the same search once the remedy is applied.
 """
 
 from __future__ import annotations
@@ -59,18 +56,18 @@ __all__ = ["REMEDIES", "Remedy", "advise", "demo", "follow_remedy"]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What one can do: another protocol, or other statements for some jobs."""
+    """Remedy for an anomaly: another protocol, or other statements for some jobs."""
 
     title: str
-    """In a few words."""
+    """Short title."""
     how: str
-    """In a sentence or two."""
+    """Description in one to a few sentences."""
     sql: str
-    """The statement for it; empty: there is none."""
+    """Statement that applies it; empty if there is none."""
     under: str = ""
-    """The protocol instead."""
+    """Protocol to use instead."""
     jobs: Mapping[str, str | None] = field(default_factory=dict)
-    """Statements instead, by job; None: not that job."""
+    """Replacement statements, by job; None removes the job."""
 
 
 def _merge(day: str) -> str:
@@ -111,13 +108,11 @@ REMEDIES = (
         },
     ),
 )
-"""Advice for jobs such as those of the scope ``orders``."""
+"""Remedies for jobs such as those of the scope ``orders``."""
 
 
 def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
-    """Each remedy with what the search finds once it is followed, and what becomes of the
-    history.
-    """
+    """Yield each remedy with the search's result under it and the history's new outcome."""
     litmus = answer.litmus
     if not isinstance(litmus, Litmus):
         return
@@ -154,7 +149,7 @@ def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
 
 
 def follow_remedy(litmus: Litmus, inside: Scope, remedy: Remedy) -> Litmus:
-    """The history with a remedy's statements for those that it changes, at the same schedule."""
+    """Return the history with the statements that a remedy replaces, at the same schedule."""
     changed = replace_jobs(inside, remedy.jobs)
     instead = {changed.jobs[each[0].sql]: each for each in changed.statements}
     transactions = dict(litmus.transactions)
@@ -176,7 +171,7 @@ def _found(answer: Separation) -> str:
 
 
 def _retried(judged: RunResult) -> str:
-    """What becomes of those that are refused, run again after the others."""
+    """Return what happens if the aborted transactions are retried after the others."""
     seen = judged.run.transactions
     refused = [name for name, t in seen.items() if t.outcome not in TOOK_EFFECT]
     order = [*writers(judged.run), *refused]
@@ -200,20 +195,20 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """What the demo asks, and in plain words what the answer is about, whatever it will be."""
+    """Question of the demo, with plain words for its subject that fit any answer."""
 
     a: str
-    """The spec that admits the history."""
+    """Spec that admits the history."""
     b: str
-    """The spec that forbids it."""
+    """Spec that forbids it."""
     unexplained: bool
-    """No serial order gives its table."""
+    """Whether no serial order may produce its final table."""
     title: str
-    """What happens."""
+    """Description of what happens."""
     promise: str
-    """What was promised."""
+    """Description of the promise."""
     matters: str
-    """Why it matters."""
+    """Reason why it matters."""
 
 
 QUESTIONS = (
@@ -324,9 +319,7 @@ def demo(
 
 
 class _Engines:
-    """The model, and real Delta for as long as it can be had: ``missing`` says why it cannot, or no
-    more.
-    """
+    """The model, and real Delta while it is available; ``missing`` says why it is not."""
 
     def __init__(self, spark: bool, within: Budget) -> None:
         self.missing = "" if spark else "--no-spark"
@@ -347,8 +340,9 @@ class _Engines:
         return self._stack.enter_context(open_engine("delta"))
 
     def _or_missing(self, title: str, work: Callable[[], Done]) -> Done | None:
-        """What comes of some work of the engine; None, and why, where that cannot be had or a limit
-        ended it.
+        """Return the result of some work on Delta; None if it is unavailable or a limit ended it.
+
+        The reason is then in ``missing``.
         """
         try:
             with self._within.interrupting(), progress(title):
@@ -363,7 +357,7 @@ class _Engines:
         return run(litmus, spec)
 
     def observe(self, litmus: Litmus, spec: Spec) -> RunResult | None:
-        """What real Delta does; None where it cannot be had."""
+        """Return the result on real Delta; None if it is unavailable."""
         if self._delta is None:
             return None
         title = f"replaying {litmus.name} under {spec.name}"
@@ -382,7 +376,7 @@ def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
             budget=within,
             progress=lambda n, k: tell(f"{count_of(n, 'transaction')}, {k:,} examined"),
         )
-    answer = replace(answer, litmus=answer.file)  # it is saved
+    answer = replace(answer, litmus=answer.file)  # the demo saves it
     litmus = answer.litmus
     if quiet or not isinstance(litmus, Litmus) or not answer.violation or not answer.serial:
         return answer

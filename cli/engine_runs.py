@@ -1,4 +1,4 @@
-"""Run litmus tests on engines, compare the runs, and print each when it is done."""
+"""Execution of litmus tests on engines; each run is compared and printed when it is done."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ END_WORDS = {
     "possible": "undecided; several runs are possible",
     "none": "the file expects nothing",
 }
-"""The end of a run (`ComparedRun.end`, `PossibleRuns.end`) in words."""
+"""Words for the end of a run (`ComparedRun.end`, `PossibleRuns.end`)."""
 
 
 class EngineTask(NamedTuple):
-    """A litmus test to be carried out, by a name that no other one has; ``wanted`` if it was named
-    itself, so that what cannot carry it out refuses it, and does not leave it out.
+    """Litmus test to run, with a unique name.
+
+    ``wanted`` is True if the user named it. Engines that cannot run it then refuse it; otherwise it
+    is left out.
     """
 
     name: str
@@ -57,32 +59,34 @@ class EngineTask(NamedTuple):
 
 @dataclass(slots=True)
 class EngineRun:
-    """How it went."""
+    """Results of running litmus tests on engines."""
 
     documents: list[dict[str, object]] = field(default_factory=list)
-    """One for each test, as docs/interface.md, 6, has it."""
+    """JSON document of each test, as docs/interface.md, section 6, describes."""
     words: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Each run in a word, by test and engine."""
+    """Result of each run in a word, by test and engine."""
     ends: Counter[str] = field(default_factory=Counter)
-    """How many runs ended how: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``, see
-    ``ComparedRun`` and ``PossibleRuns``."""
+    """Number of runs with each end: ``met``, ``not met``, ``predicted``, ``possible`` or ``none``.
+
+    See ``ComparedRun`` and ``PossibleRuns``.
+    """
     refused: list[Refusal] = field(default_factory=list)
-    """What was refused."""
+    """Refused tests."""
     left_out: list[Refusal] = field(default_factory=list)
-    """What was left out."""
+    """Tests that were left out."""
     seen: list[tuple[Litmus, Spec, Run]] = field(default_factory=list)
-    """What engines did, the model aside."""
+    """Runs on engines other than the model."""
     ended: Limit | None = None
-    """The limit that ended the work, after which all else is unknown."""
+    """Limit that ended the work; everything after it is unknown."""
 
     @property
     def total(self) -> int:
-        """How many runs there were."""
+        """Number of runs."""
         return self.ends.total()
 
     @property
     def aside(self) -> dict[str, object]:
-        """What was not carried out, as docs/interface.md, 6, has it."""
+        """Tests that were not run, in the form that docs/interface.md, section 6, describes."""
         return {
             "refused": [refusal.to_json() for refusal in self.refused],
             "left_out": [refusal.to_json() for refusal in self.left_out],
@@ -90,14 +94,12 @@ class EngineRun:
 
     @property
     def failed(self) -> int:
-        """How many of them were not as expected, or not as the model predicts."""
+        """Number of runs that differ from the expectation or the model's prediction."""
         return self.ends["not met"]
 
     @property
     def status(self) -> int:
-        """The exit status: of what was refused, else 1 if a run is not as expected, else of what
-        took too long or may end in several ways.
-        """
+        """Exit status of a refusal, else 1 for a failed run, else 3 if undecided or limited."""
         found = {refusal.error.status for refusal in self.refused} | {1} & {self.failed and 1}
         found |= {3} if self.ends["possible"] or self.ended is not None else set()
         return worst_status(found)
@@ -118,7 +120,7 @@ class EngineRun:
         return " ".join(parts)
 
     def tell(self) -> None:
-        """Say on standard error what was left out and what was refused, by reason."""
+        """Print on standard error what was left out and refused, grouped by reason."""
         for message in group_refusals(self.left_out):
             warn(f"skipped: {message}")
         for message in group_refusals(self.refused):
@@ -128,9 +130,7 @@ class EngineRun:
 
 
 def refuse_engines(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
-    """UnknownName for an engine that is none, or that has none of the protocols, if some are
-    wanted.
-    """
+    """Raise UnknownName for an unknown engine, or one without any of the wanted protocols."""
     for name in carriers:
         refuse_unable(name)
         if not any(is_implemented(name, under) for under in wanted):
@@ -138,8 +138,9 @@ def refuse_engines(carriers: Sequence[str], wanted: Sequence[str] = ()) -> None:
 
 
 def _unfit(test: Litmus, spec: Spec) -> str:
-    """Why no engine is asked: a writer cannot have one of the tables. What else is wrong its run
-    says.
+    """Return why no engine can run a test: a writer does not support a table; else "".
+
+    Other errors are left to the run itself.
     """
     try:
         return unfit_table(test, spec)
@@ -156,9 +157,22 @@ def run_tasks(
     quiet: bool,
     at_once: int | None = None,
 ) -> None:
-    """Each test on each engine under each protocol that the engine implements; with ``specs`` None
-    under those that the test expects something of. What comes of it goes into ``done`` and, unless
-    ``quiet``, is printed, at once; what cannot be carried out is passed over.
+    """Run each test on each engine under each protocol that the engine implements.
+
+    Parameters
+    ----------
+    tasks : sequence of EngineTask
+        Litmus tests.
+    carriers : sequence of str
+        Names of engines.
+    specs : sequence of Spec or None
+        Protocols; None for those with an expectation in the test.
+    done : EngineRun
+        Receives the results. Tests that cannot be run are recorded there.
+    quiet : bool
+        Whether results are not printed as soon as they are there.
+    at_once : int, optional
+        Number of tests that run at the same time; the engines have a default.
     """
     cases = {task.name: list(_cases(task.test, carriers, specs)) for task in tasks}
     with ExitStack() as stack:
@@ -211,9 +225,10 @@ def run_tasks(
 def run_found(
     tests: Sequence[Litmus], carriers: Sequence[str], done: list[EngineRun], *, quiet: bool
 ) -> EngineRun:
-    """What a search found, under the protocols that it expects something of; printed unless quiet,
-    below what was said of it. How it went is also the last of ``done``, of which ``ended`` is the
-    end.
+    """Run tests that a search found, under the protocols with an expectation.
+
+    The results are printed unless ``quiet``. They are returned and also appended to ``done``,
+    before the runs, so that a limit leaves the results so far there.
     """
     if not quiet:
         say()
@@ -226,9 +241,7 @@ def run_found(
 
 
 def report_refusals(done: Sequence[EngineRun]) -> int:
-    """Say what was not carried out of all that was found, by reason; the exit status if something
-    was refused, else 0.
-    """
+    """Print the refusals of these results by reason; return the exit status, 0 without any."""
     whole = EngineRun(
         ends=sum((each.ends for each in done), Counter()),
         refused=[refusal for each in done for refusal in each.refused],
@@ -241,7 +254,7 @@ def report_refusals(done: Sequence[EngineRun]) -> int:
 def _cases(
     test: Litmus, carriers: Sequence[str], specs: Sequence[Spec] | None
 ) -> Iterator[tuple[Spec, list[str]]]:
-    """The protocols that a test is carried out under, each with the engines that can."""
+    """Yield the protocols under which a test runs, each with the engines that implement it."""
     asked = {name: specs or expected_protocols(test, name) for name in carriers}
     for spec in {spec.name: spec for each in asked.values() for spec in each}.values():
         able = [n for n in carriers if spec in asked[n] and is_implemented(n, spec.name)]

@@ -110,7 +110,7 @@ def explain(
 
 
 def _text(file: str | None) -> tuple[str, str]:
-    """Return the text to explain, and its name in error messages."""
+    """Return the text to explain and its name in error messages."""
     if file in (None, STDIN):
         if sys.stdin.isatty():
             warn("paste the exception, then press Ctrl-D")

@@ -171,8 +171,7 @@ def _agree(
     evidence: Path | None,
     out: Path | None,
 ) -> bool:
-    """Return whether the model and an engine agree on all batches; print the first test on which
-    they differ.
+    """Return whether the model and an engine agree on all batches; print the first mismatch.
 
     The batches that agree are added to ``known`` and ``done``.
     """
@@ -216,7 +215,7 @@ def _agree(
 
 @contextmanager
 def _replays(out: Path | None) -> Iterator[ReplayTable | None]:
-    """The table that replays are kept in, if one was asked for."""
+    """Open the table of replays if one was requested, else yield None."""
     if out is None:
         yield None
         return
@@ -236,7 +235,7 @@ def _carried_out(
     replays: ReplayTable | None,
     said: Callable[[int], None],
 ) -> ExplorationResult:
-    """A batch carried out, and written down if there is a table."""
+    """Run a batch and store it in the table, if there is one."""
     from isolitmus.conformance.agreement import explore as carry_out
 
     watched = None
@@ -260,13 +259,14 @@ def _carried_out(
 
 
 def _form(engine: Engine) -> Format:
-    """The format of what is drawn for an engine."""
+    """Return the format of an engine's random tests."""
     return format_named(engine.format or DELTA)
 
 
 def _protocols(engine: str, protocol: str | None) -> list[Spec]:
-    """Those that are named, or all that the engine implements; IsolitmusError if the comparison
-    could not fail.
+    """Return the named protocols, or all that the engine implements.
+
+    Raises IsolitmusError if the model would be compared with itself.
     """
     if engine == MODEL:
         raise IsolitmusError(f"--engine is {MODEL}; name the engine to compare the model with")
@@ -281,7 +281,10 @@ def _protocols(engine: str, protocol: str | None) -> list[Spec]:
 
 
 def _drawing(engine: Engine, tests: str | None) -> RandomTests:
-    """The random tests of a name, or the first of its format; IsolitmusError if there are none."""
+    """Return the random tests of a name, or the first ones of the format.
+
+    Raises IsolitmusError if there are none.
+    """
     form = _form(engine)
     offered = {each.name: each for each in form.random}
     if not offered:

@@ -119,7 +119,7 @@ def export(
 def _writable(
     names: list[str], specs: list[Spec] | None, form: ExportForm, refused: list[Refusal]
 ) -> Iterator[tuple[Litmus | HistoryTest, Spec]]:
-    """The tests that can be written in a form, each under its protocols."""
+    """Yield the tests that can be written in a form, each with its protocol."""
     for name, case in _cases(names, specs, refused):
         try:
             export_tests([case], form)
@@ -132,7 +132,7 @@ def _writable(
 def _cases(
     names: list[str], specs: list[Spec] | None, refused: list[Refusal]
 ) -> Iterator[tuple[str, tuple[Litmus | HistoryTest, Spec]]]:
-    """The tests, each under its protocols, by the names that they were given by."""
+    """Yield the tests, each with its protocol, by the names that the user gave."""
     for name in names:
         try:
             files = litmus_files(name)
@@ -151,7 +151,7 @@ def _cases(
 
 
 def _expected(test: Litmus | HistoryTest) -> list[Spec]:
-    """The protocols that Delta has of those that a test expects something of."""
-    if isinstance(test, HistoryTest):  # refused with any
+    """Return the protocols of Delta for which a test has an expectation."""
+    if isinstance(test, HistoryTest):  # refused under any protocol
         return [read_protocol(PROTOCOL)]
     return expected_protocols(test, DELTA.name)

@@ -1,4 +1,4 @@
-"""`isolitmus install`: what an engine needs, or what makes its start faster."""
+"""`isolitmus install`: install an engine, or make its start faster."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The command line: its verbs, their help, their errors and exit statuses.
+"""Command line: verbs, help, errors and exit statuses.
 
 A verb is imported when it is called. Values that already have the type of their option are not
-given to typer for conversion: typer would import pydantic, whose start takes longer than many
-verbs.
+passed to typer for conversion: typer would import pydantic, which takes longer than many verbs.
 """
 
 from __future__ import annotations
@@ -35,12 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["USAGE", "VERBS", "VERBS_BY_DOOR", "Group", "Verb", "app", "main", "usage_error"]
 
 USAGE: Any = typer.BadParameter.__mro__[2]
-"""The root of typer's own errors, which it has from click and does not export."""
+"""Base class of typer's own errors, which it takes from click and does not export."""
 
 
 def usage_error(error: Any) -> IsolitmusError:
-    """The error as one sentence, with what would have been right or where that stands.
+    """Return a usage error as one sentence, with a suggestion or a reference to the help.
 
+    Examples
+    --------
     >>> print(usage_error(typer.BadParameter("3 is not odd.")))
     invalid value: 3 is not odd; see isolitmus --help
     """
@@ -86,26 +87,34 @@ VERBS_BY_DOOR = {
         "claims": "Verify what documents claim about isolation.",
     },
 }
-"""The verbs, by the three doors of the README, with one line of help each."""
+"""Verbs by the three sections of the README, each with one line of help."""
 
 VERBS = {verb: line for door in VERBS_BY_DOOR.values() for verb, line in door.items()}
-"""Verb to its line of help. A function and its module in `cli`, both named after the verb,
-implement it: the signature is the command line, the docstring the rest of the help."""
+"""Line of help of each verb.
+
+A function and its module in `cli`, both named after the verb, implement it: the signature is the
+command line, the docstring the rest of the help.
+"""
 
 TRACEBACK = "ISOLITMUS_TRACEBACK"
-"""The variable of the environment that asks for the traceback of an internal error."""
+"""Environment variable that requests the traceback of an internal error."""
 DEFECT = 70
-"""The exit status of an internal error, EX_SOFTWARE of sysexits.h."""
+"""Exit status of an internal error, EX_SOFTWARE of sysexits.h."""
 
 
 TEXTS = (list[str], list[str] | None)
 
 
 def help_text(verb: str, docstring: str) -> str:
-    r"""Return the help of a verb: its line, then its docstring, whose indented lines stay lines.
+    r"""Return the help of a verb: its line, then its docstring, whose indented lines are kept.
 
-    >>> help_text("report", "Write it.\n\nExamples:\n  isolitmus report t")
-    'Write a page about the results of a sweep on Spark.\n\nWrite it.\n\n\x08\nExamples:\n  isolitmus report t'
+    Examples
+    --------
+    >>> line, *rest = help_text("report", "Write it.\n\nExamples:\n  isolitmus").split("\n\n")
+    >>> line
+    'Write a page about the results of a sweep on Spark.'
+    >>> rest
+    ['Write it.', '\x08\nExamples:\n  isolitmus']
     """
     paragraphs = docstring.split("\n\n")
     kept = (f"\b\n{one}" if "\n " in one else one for one in paragraphs)
@@ -113,15 +122,13 @@ def help_text(verb: str, docstring: str) -> str:
 
 
 class _Given:
-    """A command whose parameters ask typer only where something is to be converted, or is
-    missing.
-    """
+    """Command whose parameters use typer only for values to convert or missing values."""
 
     callback: Any
 
     def get_params(self, context: Any) -> list[Any]:
         kinds = {} if self.callback is None else get_type_hints(self.callback)
-        parameters: list[Any] = super().get_params(context)  # type: ignore[misc] # of the class beside it
+        parameters: list[Any] = super().get_params(context)  # type: ignore[misc] # the other base class has it
         for parameter in parameters:
             if "process_value" not in vars(parameter):
                 parameter.process_value = _processing(parameter, kinds.get(parameter.name))
@@ -143,11 +150,11 @@ def _processing(parameter: Any, kind: Any) -> Callable[[Any, Any], Any]:
 
 
 class Verb(_Given, TyperCommand):
-    """A verb."""
+    """Command of a verb."""
 
 
 class Group(_Given, TyperGroup):
-    """What has verbs."""
+    """Command with verbs."""
 
 
 def _typer(**more: Any) -> typer.Typer:
@@ -161,7 +168,7 @@ def _typer(**more: Any) -> typer.Typer:
 
 
 class _Verbs(Group):
-    """The verbs as a group that imports one when it is asked for it, none to list them."""
+    """Group of the verbs that imports a verb when it is requested, and none to list them."""
 
     def list_commands(self, _: Any) -> list[str]:
         return list(VERBS)
@@ -211,19 +218,20 @@ def _isolitmus(
 
 
 def main() -> None:
-    """The entry point: an error is one message on standard error and an exit status (2 bad input, 3
-    a limit or something else ended the work, 4 an engine could not be started, 70 a defect of
-    isolitmus), never a traceback.
+    """Run the command line.
+
+    An error is one message on standard error and an exit status, never a traceback. The statuses
+    are 2 for bad input, 3 if a limit or something else ended the work, 4 if an engine could not be
+    started, and 70 for a defect of isolitmus.
     """
     _open_closed_streams()
-    logging.getLogger("py4j").setLevel(
-        logging.CRITICAL
-    )  # its tracebacks of a Ctrl-C; what matters is raised, too
+    # py4j logs tracebacks of a Ctrl-C; its errors are raised, too
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may not have every sign of a picture
+            stream.reconfigure(errors="replace")  # the terminal may lack characters of a picture
     try:
         try:
             status = app(standalone_mode=False)
@@ -235,12 +243,12 @@ def main() -> None:
     except IsolitmusError as error:
         _fail(error)
     except USAGE as error:
-        if len(sys.argv) == 1:  # its words are then the help
+        if len(sys.argv) == 1:  # its message is the help
             error.show()
             sys.exit(2)
         _fail(usage_error(error))
     except (KeyboardInterrupt, typer.Abort) as stopped:
-        if isinstance(stopped.__cause__, EOFError):  # as Python says it of a file that it compiled
+        if isinstance(stopped.__cause__, EOFError):  # Python's error for a damaged .pyc file
             _fail(
                 Ended(
                     f"a file that Python compiled is cut short ({stopped.__cause__}); remove the"
@@ -251,7 +259,7 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         _end_for_broken_pipe()
-    except SystemExit as ended:  # typer's own answer to a broken pipe is 1
+    except SystemExit as ended:  # typer ends with 1 after a broken pipe
         if isinstance(ended.__context__, BrokenPipeError):
             _end_for_broken_pipe()
         raise
@@ -263,7 +271,7 @@ def main() -> None:
         with suppress(OSError):
             sys.stdout.close()
         _fail(Ended(f"{problem.strerror}, which ended the work"))
-    except Exception as defect:  # noqa: BLE001 - whatever nobody foresaw is a defect, and no finding
+    except Exception as defect:  # noqa: BLE001 - any other exception is a defect of isolitmus
         _report(defect)
 
 
@@ -278,11 +286,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the null device in the place of each standard stream that is closed: a file that is
-    opened later would get its number. Ended if that is standard output.
+    """Open the null device for each standard stream that is closed.
+
+    Otherwise a file that is opened later would get its number. Raises Ended if standard output is
+    closed.
     """
     closed = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
-    for name in closed:  # the lowest number that is free is that of the stream
+    for name in closed:  # open() takes the lowest free number, the stream's
         setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
     if "stdout" in closed:
         _fail(
@@ -294,14 +304,14 @@ def _open_closed_streams() -> None:
 
 
 def _end_for_broken_pipe() -> NoReturn:
-    """End as a program does whose reader is gone: what is left to be written goes nowhere."""
+    """End as a program whose reader is gone; discard what is still to be written."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(141)
 
 
 def _report(defect: Exception) -> NoReturn:
-    """End with the class and the place of an exception that nobody foresaw."""
+    """Report an unexpected exception by its class and place, and end."""
     from traceback import print_exception, walk_tb
 
     from isolitmus.cli.output import warn

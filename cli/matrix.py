@@ -41,8 +41,7 @@ __all__ = ["matrix"]
 
 FORMS = OutputForms(*TABLES)
 EFFECTS = (LETTERS["committed"], LETTERS["no-op"], LETTERS[SILENT], "e")
-"""Signs of outcomes that are no conflict."""
-
+"""Signs of outcomes without a conflict."""
 AFTER = 30
 """Number of cases after which the observations are saved."""
 
@@ -137,7 +136,7 @@ def matrix(
     ended: Limit | None = None
     try:
         with within.interrupting():
-            cells.extend(  # what has come stays when it is interrupted
+            cells.extend(  # the cells so far are kept after an interruption
                 (predict_case(chosen, place, spec) for place, spec in asked)
                 if engine == MODEL
                 else _observed(asked, known, carrier, evidence=evidence, out=out, at_once=at_once)
@@ -175,8 +174,9 @@ def _key(cell: MatrixCase) -> tuple[str, MatrixPlace]:
 
 
 def _meant(chosen: Matrix, engine: Engine) -> tuple[str, ...]:
-    """Return the default protocols: those of the matrix' format that the engine implements, or
-    those of the engine.
+    """Return the default protocols.
+
+    They are those of the matrix' format that the engine implements, or those of the engine.
     """
     own = format_named(chosen.format).protocols
     return tuple(p for p in own if engine.implements(p)) or engine.protocols or own
@@ -255,7 +255,7 @@ def _observed(
                 )
                 if k % AFTER == 0:
                     keep()
-        finally:  # also of what ended in the middle
+        finally:  # also after an interruption
             keep()
 
 

@@ -1,4 +1,4 @@
-"""The options that several verbs have, and what their values mean."""
+"""Options that several verbs share, and the meaning of their values."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CERTIFICATE = typer.Option(
     metavar="FOLDER",
     help="Write what the solver refuted to this folder, for other programs to check.",
 )
-"""What a verb says of ``--certificate``."""
+"""Help of ``--certificate``."""
 
 Master = Annotated[
     str | None,
@@ -75,8 +75,10 @@ def check_at_least(least: int, **numbers: int | None) -> None:
 
 
 def needs_spark(spark: bool, master: str | None, out: object) -> None:
-    """IsolitmusError for an option that is for Spark alone, where there is none.
+    """Raise IsolitmusError for an option that needs --spark, without --spark.
 
+    Examples
+    --------
     >>> needs_spark(False, "local[4]", None)
     Traceback (most recent call last):
     isolitmus.model.errors.IsolitmusError: --master needs --spark
@@ -86,9 +88,10 @@ def needs_spark(spark: bool, master: str | None, out: object) -> None:
 
 
 def read_budget(time: float | None, memory: str | None) -> Budget:
-    """What ``--time`` and ``--memory`` let a command take; IsolitmusError says which of them is
-    wrong.
+    """Return the budget of ``--time`` and ``--memory``; raise IsolitmusError if one is invalid.
 
+    Examples
+    --------
     >>> read_budget(5, "2GB").memory
     2000000000
     """
@@ -102,8 +105,10 @@ def read_budget(time: float | None, memory: str | None) -> Budget:
 
 
 def split_names(option: str, names: str) -> list[str]:
-    """The names of an option that takes several, separated by commas; each once, at least one.
+    """Return the distinct names in a comma-separated option, at least one.
 
+    Examples
+    --------
     >>> split_names("engine", "model, delta")
     ['model', 'delta']
     """
@@ -114,8 +119,10 @@ def split_names(option: str, names: str) -> list[str]:
 
 
 def read_sizes(text: str) -> range:
-    """What ``--transactions`` says, ``N`` or ``N..M``, as the sizes to try.
+    """Return the sizes that ``--transactions`` names, as ``N`` or ``N..M``.
 
+    Examples
+    --------
     >>> list(read_sizes("2..4"))
     [2, 3, 4]
     """

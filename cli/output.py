@@ -60,33 +60,32 @@ P = ParamSpec("P")
 
 
 WIDTH = 100
-"""Columns of a line where no terminal says how many it has, and the most that a terminal is
-given.
-"""
+"""Maximum width of a line on a terminal, and its width without a terminal."""
 AS_IT_IS = re.compile(
-    r"\S  +\S|^[|#]|[├│●]|^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|ALTER|DROP|OPTIMIZE|WITH) "
+    r"\S  +\S|^[|#]|[├│●]|^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|ALTER|DROP|OPTIMIZE"
+    r"|WITH) "
 )
-"""What shows that a line is no prose: columns, a table in Markdown, a picture, SQL."""
+"""Pattern of lines that are not wrapped: columns, Markdown tables, pictures and SQL."""
 UNIT = re.compile(r"(\d) (s\b|%|MB\b|GB\b|MiB\b)")
-"""A number and its unit."""
+"""Pattern of a number with its unit."""
 GOOD = ("passed", "safe", "Proved", "allowed")
 VERDICT = re.compile(rf"\b(?:{'|'.join(GOOD)}|FAILED|DIFFERENT|unsafe|forbidden)\b")
-"""Words that a terminal shows in green or red."""
+"""Pattern of words that are green or red on a terminal."""
 SIGN = re.compile(r"[^\n -~]")
 SHOWN: list[Status] = []
-"""The line of progress that a terminal shows, if it shows one."""
+"""Progress line that the terminal shows, if any."""
 BAR = 20
-"""So many signs wide is the bar of work that goes on."""
+"""Width of the progress bar in characters."""
 
 
 def print_json(document: object) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     sys.stdout.write(SIGN.sub(_escaped, text) + "\n")
 
 
 def _escaped(sign: re.Match[str]) -> str:
-    """A sign as JSON has it, escaped if it does not print."""
+    """Return a character for JSON, escaped if it is not printable."""
     return sign[0] if sign[0].isprintable() else json.dumps(sign[0])[1:-1]
 
 
@@ -105,9 +104,7 @@ def say(line: str = "", *, bold: bool = False) -> None:
 
 
 def line_width() -> int:
-    """Return the columns of a line: those of the variable COLUMNS, else the terminal's, at most
-    100.
-    """
+    """Return the width of a line: the variable COLUMNS, else that of the terminal, at most 100."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -115,11 +112,13 @@ def line_width() -> int:
 
 
 def wrap_line(line: str, width: int) -> list[str]:
-    """Return a line of prose as lines of at most `width` columns, the later ones indented by two
-    more.
+    """Return a line of prose as lines of at most `width` columns, with hanging indentation.
 
-    A line in columns (two spaces between them), of a table or of SQL stays as it is.
+    The later lines are indented by two more columns. A line in columns (two spaces between them),
+    of a table or of SQL is not wrapped.
 
+    Examples
+    --------
     >>> wrap_line("  a before b, because b read what a wrote", 25)
     ['  a before b, because b', '    read what a wrote']
     >>> wrap_line("12 candidates checked, in 0.1 s", 30)
@@ -131,7 +130,7 @@ def wrap_line(line: str, width: int) -> list[str]:
     if len(line) <= width or AS_IT_IS.search(text):
         return [line]
     indent = " " * (len(line) - len(text) + 2)
-    kept = UNIT.sub("\\1\0\\2", line)  # a number stays with its unit
+    kept = UNIT.sub("\\1\0\\2", line)  # keep a number with its unit
     parts = wrap(
         kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
@@ -139,7 +138,7 @@ def wrap_line(line: str, width: int) -> list[str]:
 
 
 def _styled(line: str, *, bold: bool) -> str:
-    """Return a line with the codes of a terminal around its verdict, or around the whole of it."""
+    """Return a line with terminal codes for its verdict, or for the whole line."""
     if bold:
         return f"\x1b[1m{line}\x1b[0m"
     return VERDICT.sub(lambda word: f"\x1b[{32 if word[0] in GOOD else 31}m{word[0]}\x1b[0m", line)
@@ -147,9 +146,7 @@ def _styled(line: str, *, bold: bool) -> str:
 
 @contextmanager
 def _without_progress() -> Iterator[None]:
-    """While the block lasts, no line of progress is shown, which takes what is printed for its
-    own.
-    """
+    """Hide the progress line during the block, since it would mix with the output."""
     for status in SHOWN:
         status.stop()
     yield
@@ -158,7 +155,7 @@ def _without_progress() -> Iterator[None]:
 
 
 def say_assumptions(assumptions: Collection[str]) -> None:
-    """Print the assumptions of a result, one a line; nothing if there are none."""
+    """Print the assumptions of a result, one per line; nothing if there are none."""
     for line in assumption_lines(assumptions) if assumptions else ():
         say(line)
 
@@ -170,15 +167,17 @@ def say_text(text: str) -> None:
 
 
 def say_file(text: str) -> None:
-    """Print the lines of a file as they stand there: not wrapped, tabs as spaces."""
+    """Print the lines of a file unwrapped, with tabs expanded."""
     with _without_progress():
         for line in text.split("\n"):
             sys.stdout.write(printable(line.removesuffix("\r").expandtabs()) + "\n")
 
 
 def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:
-    """Of a command that writes what these options name, if they are given (true: a folder): while
-    it runs, nobody else does.
+    """Return a decorator that locks the output paths of a command while it runs.
+
+    Each keyword is an option that names an output path, if it is given; its value is True for a
+    folder.
     """
 
     def around(command: Callable[P, int]) -> Callable[P, int]:
@@ -199,9 +198,7 @@ def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable
 
 
 def refuse_other_engine(evidence: Path | None, known: str | None, version: str) -> None:
-    """IsolitmusError if the evidence in a file is of another version of an engine than the one that
-    runs.
-    """
+    """Raise IsolitmusError if an evidence file belongs to another version of the engine."""
     if known not in {None, version}:
         raise IsolitmusError(
             f"--evidence {evidence}: it is of {known}, and this is {version}; name a file that is"
@@ -210,17 +207,21 @@ def refuse_other_engine(evidence: Path | None, known: str | None, version: str) 
 
 
 def warn(text: str) -> None:
-    """A sentence on standard error, for what is no result."""
+    """Print a message on standard error."""
     with _without_progress():
         sys.stderr.write(f"isolitmus: {sentence(text)}\n")
 
 
 class Pace:
-    """How far work is, how fast it goes, and what is left of it, in words with a bar.
+    """Progress of work in words with a bar: work done, rate and time left.
 
+    Examples
+    --------
     >>> pace = Pace(1000, "candidates")
-    >>> pace.words(200, 0.0), pace.words(600, 10.0)
-    ('━━━━──────────────── 200 of 1,000 candidates', '━━━━━━━━━━━━──────── 600 of 1,000 candidates, 40 a second, 10 s left')
+    >>> pace.words(200, 0.0)
+    '━━━━──────────────── 200 of 1,000 candidates'
+    >>> pace.words(600, 10.0)
+    '━━━━━━━━━━━━──────── 600 of 1,000 candidates, 40 a second, 10 s left'
     """
 
     def __init__(self, total: int, what: str) -> None:
@@ -228,7 +229,7 @@ class Pace:
         self._begun: tuple[float, int] | None = None
 
     def words(self, done: int, now: float | None = None) -> str:
-        """When so much is done; ``now`` is the time in seconds, by default the clock's."""
+        """Return the words for this much work done; ``now`` defaults to the clock's seconds."""
         now = monotonic() if now is None else now
         if self._begun is None:
             self._begun = now, done
@@ -243,8 +244,9 @@ class Pace:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str], None]]:
-    """A line of progress on standard error while the block lasts, on a terminal only; the block is
-    given a function that says where the work is.
+    """Show a progress line on standard error during the block, on a terminal only.
+
+    Yields a function that updates the line.
     """
     if not sys.stderr.isatty():
         yield lambda _: None
@@ -261,7 +263,7 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
 
 
 def made_by_command() -> PageOrigin:
-    """The release, the time, and the command as it was typed."""
+    """Return the release, the time, and the command as it was typed."""
     return PageOrigin(
         f"isolitmus {version('isolitmus')}",
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -271,8 +273,9 @@ def made_by_command() -> PageOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A file or a litmus test that was not carried out, by its name; on which engine and under
-    which protocol if it was one; why.
+    """File or litmus test that was not run, by name, with the error.
+
+    ``engine`` and ``protocol`` say where it should have run, if that was determined.
     """
 
     name: str
@@ -282,12 +285,12 @@ class Refusal:
 
     @property
     def place(self) -> str:
-        """Where what is wrong stands, as far as the error says."""
+        """Place of the error, as far as the error has it."""
         return f"{self.name}{self._split[0]}"
 
     @property
     def reason(self) -> str:
-        """What is wrong, without its place."""
+        """Error without its place."""
         return self._split[1]
 
     @property
@@ -298,7 +301,7 @@ class Refusal:
         return ("", text) if found is None else (found[1], text[found.end() :])
 
     def to_json(self) -> dict[str, object]:
-        """The refusal as docs/interface.md, 6, has it."""
+        """Return the refusal in the form that docs/interface.md, section 6, describes."""
         return {
             "name": self.name,
             "engine": self.engine,
@@ -309,10 +312,13 @@ class Refusal:
 
 
 def group_refusals(refusals: Iterable[Refusal]) -> Iterator[str]:
-    r"""A message for each reason, with the places that have it.
+    r"""Yield a message for each reason, with its places.
 
+    Examples
+    --------
     >>> from isolitmus.model.errors import LitmusError
-    >>> wrong = [Refusal(f"{n}.toml", LitmusError(f"{n}.toml:{k}: no title")) for k, n in enumerate("ab")]
+    >>> errors = [LitmusError("a.toml:0: no title"), LitmusError("b.toml:1: no title")]
+    >>> wrong = [Refusal("a.toml", errors[0]), Refusal("b.toml", errors[1])]
     >>> print(*group_refusals(wrong), sep="\n")
     no title: a.toml:0, b.toml:1
     >>> print(*group_refusals(wrong[1:]))
@@ -332,8 +338,10 @@ def group_refusals(refusals: Iterable[Refusal]) -> Iterator[str]:
 
 
 def worst_status(statuses: Collection[int]) -> int:
-    """The exit status of a command of which several are true (docs/interface.md, 1).
+    """Return the exit status of a command to which several apply (docs/interface.md, section 1).
 
+    Examples
+    --------
     >>> worst_status({1, 2, 3}), worst_status({3, 1}), worst_status(())
     (2, 1, 0)
     """
@@ -343,9 +351,7 @@ def worst_status(statuses: Collection[int]) -> int:
 def write_certificates(
     certificates: Sequence[Certificate], folder: Path, readme: str | None = None
 ) -> None:
-    """A folder for each certificate, and the README of the whole; a word on standard error if there
-    is none.
-    """
+    """Write a folder for each certificate, and the README of the whole; warn if there are none."""
     if not certificates:
         warn(f"nothing was refuted, so {folder} was not written")
     for one in certificates:

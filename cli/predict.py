@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 FEW = 8
-"""With fewer statements, one process is faster than several, which have to start."""
+"""Number of statements below which one process is faster than several, which have to start."""
 
 
 @check_output_paths(save=True, html=False)
@@ -108,7 +108,7 @@ def predict(
     said: list[str] = []
 
     def say_row(row: Sequence[PairPrediction]) -> None:
-        """Print a row of the grid; before the first row, the head of the grid."""
+        """Print a row of the grid, after the grid's head if it is the first."""
         if not said:
             names = [meeting.winner for meeting in row]
             for line in prediction_head(workload, names, under.name):

@@ -1,5 +1,6 @@
-"""``isolitmus robust``: whether jobs keep a promise at a level, for any number of runs and all
-parameters.
+"""``isolitmus robust``: whether jobs keep a promise at a level.
+
+The answer is for any number of runs and all parameter values.
 """
 
 from __future__ import annotations

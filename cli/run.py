@@ -1,6 +1,4 @@
-"""``isolitmus run``: litmus tests on engines, under protocols, against expectations and the
-model.
-"""
+"""``isolitmus run``: litmus tests on engines, compared with expectations and the model."""
 
 from __future__ import annotations
 
@@ -108,7 +106,7 @@ def run(
             run_tasks(tasks, carriers, specs, done, quiet=as_json or table, at_once=at_once)
     except Limit as limit:
         done.ended = limit
-    except BaseException:  # a Ctrl-C, most of all: what has come until now is kept
+    except BaseException:  # mostly a Ctrl-C: print the results so far
         if done.total:
             _close(done, as_json=as_json, as_table=table, whole=False)
         raise
@@ -121,7 +119,7 @@ def run(
 def _interleaved(
     tests: list[str], specs: list[Spec] | None, within: Budget, *, as_json: bool
 ) -> int:
-    """What comes out of all interleavings of each test, under each protocol."""
+    """Run all interleavings of each test under each protocol; return the exit status."""
     done = EngineRun()
     found: list[dict[str, object]] = []
     try:
@@ -159,7 +157,7 @@ def _interleave(
 
 
 def _close(done: EngineRun, *, as_json: bool, as_table: bool, whole: bool) -> None:
-    """Print what is known at the end only, on standard error what was passed over."""
+    """Print the output that is known only at the end; on standard error, what was not run."""
     done.tell()
     if as_json:
         aside = {(refusal.name, refusal.engine) for refusal in (*done.refused, *done.left_out)}
@@ -172,7 +170,7 @@ def _close(done: EngineRun, *, as_json: bool, as_table: bool, whole: bool) -> No
 
 
 def _document(done: EngineRun, *, whole: bool) -> object:
-    """The document of a test or a list of them; with what was passed over, if something was."""
+    """Return the JSON document of the tests, with those that were not run, if any."""
     if whole and not done.refused and not done.left_out:
         return done.documents[0] if len(done.documents) == 1 else done.documents
     return {
@@ -184,8 +182,9 @@ def _document(done: EngineRun, *, whole: bool) -> object:
 
 
 def _tasks(names: list[str], done: EngineRun) -> Iterator[EngineTask]:
-    """The tests on tables that names, files and folders stand for; what is none of them is refused
-    if it was named, and left out if it was found in a folder.
+    """Yield the tests on tables for names, files and folders.
+
+    Other litmus tests are refused if the user named them, and left out if they are from a folder.
     """
     files: dict[Path, tuple[str, bool]] = {}
     for name in names:

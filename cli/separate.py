@@ -1,9 +1,4 @@
-"""``isolitmus separate``: ask, and print the answer with its bound; of mutants, too.
-
-``isolitmus separate``: ask, and print the answer with its bound.
-
-``isolitmus separate LEVEL --mutants``: ask, and print what became of each mutant.
-"""
+"""``isolitmus separate``: counterexamples or proofs for two specs, or for a spec's mutants."""
 
 from __future__ import annotations
 
@@ -54,14 +49,14 @@ if TYPE_CHECKING:
 __all__ = ["NOT_OF_MUTANTS", "needs_mutants", "refuse_beside_mutants", "report_mutants", "separate"]
 
 NOT_OF_MUTANTS = (
-    "--both", "--unexplained", "--unbounded", "--save", "--engine", "--every-version-read", "--no-sessions",
-    "--no-aborts", "--observed", "--certificate", "--no-catalogue",
+    "--both", "--unexplained", "--unbounded", "--save", "--engine", "--every-version-read",
+    "--no-sessions", "--no-aborts", "--observed", "--certificate", "--no-catalogue",
 )  # fmt: skip
-"""What is about two specs, or one history."""
+"""Options for two specs or one history, which do not apply with --mutants."""
 
 
 def refuse_beside_mutants(b: str | None, options: Mapping[str, object], form: OutputForm) -> None:
-    """IsolitmusError for what has no meaning where a spec is asked about its own mutants."""
+    """Raise IsolitmusError for options that do not apply with --mutants."""
     if b is not None:
         raise IsolitmusError(f"--mutants is about one spec, and '{b}' is a second; leave it out")
     for option, given in {**options, f"--as {form.word}": form.draws}.items():
@@ -70,7 +65,7 @@ def refuse_beside_mutants(b: str | None, options: Mapping[str, object], form: Ou
 
 
 def needs_mutants(a: str, b: str | None, suite: Path | None, word: str | None) -> IsolitmusError:
-    """What is wrong with a question that only --mutants would give a meaning to."""
+    """Return the error for a command line that makes sense only with --mutants."""
     if b is None:
         return IsolitmusError(f"separate {a} needs a second spec, or --mutants")
     option = f"--as {word}" if suite is None else "--suite"
@@ -80,8 +75,9 @@ def needs_mutants(a: str, b: str | None, suite: Path | None, word: str | None) -
 def report_mutants(
     of: Spec, form: OutputForm, suite: Path | None, within: Budget, search: dict[str, Any]
 ) -> int:
-    """Print the mutants of a spec; return 3 if one is neither distinguished nor argued equivalent,
-    else 0.
+    """Print the mutants of a spec; return 3 if one survives, else 0.
+
+    A mutant survives if it is neither distinguished nor argued to be equivalent.
     """
     from isolitmus.checker.render.search_results import mutant_lines
     from isolitmus.checker.search.conformance_suite import smallest_suite, write_suite
@@ -307,7 +303,7 @@ def separate(
 
 
 def _write(answers: list[Separation], save: Path | None, certificate: Path | None) -> None:
-    """The files that were asked for."""
+    """Write the requested files."""
     if save is not None:
         _save(answers[0], save)
     if certificate is not None:
@@ -322,8 +318,9 @@ def _relation_words(
     *,
     wide: bool,
 ) -> str:
-    """How two specs stand to each other: in the words of ``compare``, unless the question was
-    narrower.
+    """Return the relation of two specs in words.
+
+    They are those of ``compare``, unless the question was narrower.
     """
     from isolitmus.checker.render.lattice import STANDS, standing_words
 
@@ -350,7 +347,7 @@ def _way(by: str | None) -> By | None:
 
 
 def _relation(answers: list[Separation]) -> Strength:
-    """How the first spec stands to the second, as far as was searched."""
+    """Return the relation of the first spec to the second, as far as was searched."""
     match [answer.found if answer.ships is None else True for answer in answers]:
         case [False, False]:
             return "equal"
@@ -375,7 +372,7 @@ def _save(answer: Separation, path: Path) -> None:
 def _carried(
     answer: Separation, carriers: list[str], done: list[EngineRun], *, quiet: bool
 ) -> dict[str, object]:
-    """What was found carried out on the engines, and printed unless quiet: the runs for JSON."""
+    """Run the counterexample on the engines, print it unless quiet, and return JSON."""
     if not carriers:
         return {}
     from isolitmus.cli.engine_runs import EngineRun, run_found

@@ -63,7 +63,7 @@ class _Entry(GraphResult, Tabular):
 
     @property
     def graph(self) -> DependencyGraph:
-        """Of a litmus test; as a spec sees it, with all relations that the spec names."""
+        """Dependency graph of a litmus test, with the relations that the chosen spec names."""
         if self.test is None or self.denoted is None:
             raise IsolitmusError(
                 f"not a litmus test: {self.name}; only litmus tests have a picture"
@@ -75,7 +75,7 @@ class _Entry(GraphResult, Tabular):
 
     @property
     def records(self) -> Records:
-        """A line of the catalogue."""
+        """Entry as a record of the catalogue."""
         columns = ("name", "kind", "title", "source")
         return Records(columns, (tuple(getattr(self, column) for column in columns),))
 
@@ -197,9 +197,7 @@ def show(
 
 
 def _list(kind: str, entries: list[_Entry], budget: Budget, tag: str | None) -> Limit | None:
-    """Add all of a kind, or those with a tag, to the entries; return the limit that ended that, if
-    one did.
-    """
+    """Add all entries of a kind, or those with a tag; return the limit that ended it, if any."""
     known, entry_of = KINDS[kind]
     try:
         with budget.interrupting():
@@ -212,11 +210,11 @@ def _list(kind: str, entries: list[_Entry], budget: Budget, tag: str | None) -> 
 
 def _one(name: str) -> _Entry:
     name = catalogue.databricks_protocol(name)
-    plain, _, _ = name.partition("@")  # a runtime may follow
+    plain, _, _ = name.partition("@")  # a runtime may follow the name
     for names, read in KINDS.values():
         if plain in names():
             return read(name)
-    if exception_of(name) is not None:  # its error class, or its class with its package
+    if exception_of(name) is not None:  # an error class, or a class with its package
         return _exception(name)
     if name.endswith(".cat"):
         return _spec("protocol" if catalogue.spec(name).promises else "level")(name)
@@ -231,7 +229,7 @@ def _with_frame(entry: _Entry, spec: Spec | None) -> _Entry:
 
 
 def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
-    """A protocol with its portrait, if its format has such; a level with what makes it trivial."""
+    """Return a protocol with its guarantees, or a level with what makes it trivial, if any."""
     if entry.kind == "level":
         return replace(entry, trivial=find_triviality(catalogue.spec(name), budget=budget))
     if entry.kind != "protocol":
@@ -244,7 +242,7 @@ def _portrayed(name: str, entry: _Entry, budget: Budget) -> _Entry:
 
 
 def _carried(entry: _Entry, carriers: list[str], done: list[EngineRun], *, quiet: bool) -> _Entry:
-    """A protocol with every history of its portrait carried out."""
+    """Return a protocol with the runs of all histories of its guarantees."""
     assert entry.portrait is not None
     tests = list(distinct_tests(portrait_tests(entry.portrait)))
     return replace(entry, carried=run_found(tests, carriers, done, quiet=quiet))

@@ -217,8 +217,9 @@ def _abstract(
     sessions: bool,
     aborts: bool,
 ) -> int:
-    """Count the histories that levels admit, and print the counts; return exit status 3 if a limit
-    ended it, else 0.
+    """Count the histories that levels admit and print the counts.
+
+    Returns exit status 3 if a limit ended it, else 0.
     """
     from isolitmus.checker.sweeps.abstract_sweep import askable_levels, sweep_abstract
 
@@ -246,7 +247,7 @@ def _abstract(
 
 
 def _none_of(given: Mapping[str, object], why: str) -> None:
-    """IsolitmusError for the first of these options that has a value."""
+    """Raise IsolitmusError for the first of these options that has a value."""
     for name, value in given.items():
         if value is not None:
             raise IsolitmusError(f"--{name} {why}")
@@ -255,9 +256,7 @@ def _none_of(given: Mapping[str, object], why: str) -> None:
 def _carried(
     swept: Sweep, inside: Scope, carriers: list[str], done: list[EngineRun], *, quiet: bool
 ) -> dict[str, object]:
-    """The first histories that a sweep found carried out, and printed unless quiet: the runs for
-    JSON.
-    """
+    """Run the first histories that a sweep found, print them unless quiet, and return JSON."""
     if not carriers:
         return {}
     tests = list(distinct_tests(first_found_tests(swept, inside)))
@@ -266,7 +265,7 @@ def _carried(
 
 
 def _keep(carried: Sequence[EngineRun], inside: Scope, out: Location, master: str | None) -> None:
-    """Write what engines did into the table of replays beside the others."""
+    """Write the runs on engines to the table of replays beside the other tables."""
     from isolitmus.pipeline.replay_table import REPLAYS, Replayed, ReplayTable
     from isolitmus.pipeline.spark import MASTER, open_spark
 

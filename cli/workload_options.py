@@ -48,14 +48,15 @@ Level = Annotated[
 
 
 def choose_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
-    """Return the workload of a command line; IsolitmusError if a table's log contradicts its
-    declaration.
+    """Return the workload of a command line.
+
+    Raises IsolitmusError if a table's log contradicts its declaration.
     """
     return workload(*jobs, ddl=None if ddl is None else Path(ddl), tables=table or ())
 
 
 def choose_protocol(found: Workload, level: str | None) -> Spec:
-    """Return the protocol of a level or of this name; by default that of the workload's tables."""
+    """Return the protocol of a level or of this name, by default that of the workload's tables."""
     wanted = level or found.level or "Serializable"
     settings = {
         protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols

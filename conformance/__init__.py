@@ -1,6 +1,6 @@
-"""The world: litmus tests replayed on real engines.
+"""Litmus tests executed on real engines.
 
-Importing this starts nothing and imports no PySpark; ``open_session`` does.
+Importing this package starts nothing and imports no PySpark; ``open_session`` does.
 
 >>> from isolitmus.conformance import open_session, replay
 """

@@ -1,12 +1,10 @@
-"""Agreement of an engine with the model: one test, random tests, a matrix.
+"""Comparison of an engine with the model: single tests, random tests and matrices.
 
-Does an engine do what the model says? One litmus test, or many that are drawn at random.
+A comparison covers all that a run shows: outcomes, versions, the information in commits, and the
+rows at every version. Serial orders and levels follow from these. If a random test differs,
+Hypothesis shrinks it to a small litmus test that can be run again.
 
-What is compared is all that a run shows: outcomes, versions, what commits say of themselves, rows
-at every version; serial orders and levels follow from that. Of random tests that differ, the
-smallest is looked for, as a litmus test that anybody can carry out again.
-
-A matrix on an engine: each case carried out, and compared with the model in every respect.
+For a matrix, each case is executed and compared with the model in every respect.
 """
 
 from __future__ import annotations
@@ -65,14 +63,32 @@ __all__ = [
 ]
 
 Case = tuple["Litmus", "Spec"]
-"""A litmus test under a protocol."""
+"""Litmus test and the protocol it runs under."""
 
 
 def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[str, ...]:
-    """Where the engine's run of a litmus test under a protocol is not the model's, a sentence each.
+    """Return the differences between the engine's run and the model's, one sentence each.
 
-    Raises what the engine raises, and UndeterminedError for a test of which the model says nothing:
-    SeveralRuns if it says several runs, and the engine's is one of them.
+    Parameters
+    ----------
+    test : Litmus
+        Litmus test to run.
+    under : SpecLike
+        Protocol of the run.
+    carry : RunsTests
+        Function that runs a test under a protocol on the engine.
+
+    Returns
+    -------
+    tuple of str
+        Empty if the runs agree. Where the model waits forever, empty if the engine reaches its time
+        limit. Of several predicted runs, the one with the fewest differences counts.
+
+    Raises
+    ------
+    UndeterminedError
+        The model has no prediction; SeveralRuns if it predicts several runs and the engine's run is
+        one of them. Errors of the engine are passed on.
     """
     under = protocol(under)
     try:
@@ -95,8 +111,11 @@ def find_differences(test: Litmus, under: SpecLike, carry: RunsTests) -> tuple[s
 
 
 def describe_differences(predicted: RunResult, observed: RunResult) -> tuple[str, ...]:
-    """Where two runs of one test differ; ``checker.execution.serial_orders.Disagreement`` if the
-    two executors do over its serial orders. Those and the levels follow from what is compared.
+    """Return the differences between two runs of one test.
+
+    Serial orders and levels follow from what is compared. If nothing differs, the serial orders are
+    computed by the model's executor and by DuckDB; raises
+    ``checker.execution.serial_orders.Disagreement`` if the two differ.
     """
     found = run_differences(predicted.run, observed.run)
     if not found:
@@ -106,7 +125,7 @@ def describe_differences(predicted: RunResult, observed: RunResult) -> tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Mismatch(ReadableRepr):
-    """A litmus test, a protocol, and where the engine differs from the model."""
+    """Litmus test, protocol, and the differences between engine and model."""
 
     test: Litmus
     protocol: str
@@ -123,8 +142,21 @@ class Mismatch(ReadableRepr):
 def find_mismatches(
     cases: Iterable[Case], carry: RunsTests, at_once: int = 1
 ) -> Iterator[Mismatch]:
-    """Of some cases those in which the engine differs from the model; so many are carried out at a
-    time. Raises what ``differences`` raises.
+    """Yield the cases in which the engine differs from the model, in their order.
+
+    Parameters
+    ----------
+    cases : iterable of (Litmus, Spec)
+        Cases to compare.
+    carry : RunsTests
+        Function that runs a test under a protocol on the engine.
+    at_once : int
+        Number of cases that run at the same time.
+
+    Raises
+    ------
+    UndeterminedError
+        As ``find_differences``.
     """
     asked = list(cases)
     with closing(
@@ -137,22 +169,23 @@ def find_mismatches(
 
 @dataclass(frozen=True, slots=True)
 class ExplorationResult(ReadableRepr):
-    """What came of random tests."""
+    """Result of a comparison on random tests."""
 
     seed: int
-    """That they were drawn by."""
+    """Seed of the random tests."""
     runs: int
-    """So many were carried out."""
+    """Number of tests executed."""
     unsaid: int
-    """Of so many more the model says nothing."""
+    """Number of further tests for which the model has no prediction."""
     several: int
-    """Of so many that were carried out it says several runs, by whose thread is faster; each was
-    one of those.
+    """Number of executed tests with several predicted runs, by thread timing.
+
+    Each observed run was one of the predicted ones.
     """
     mismatch: Mismatch | None
-    """The smallest that was found; None if all agree."""
+    """The smallest mismatch found; None if all runs agree."""
     drawn: str = ""
-    """The digest of the tests and their protocols."""
+    """Digest of the tests and their protocols."""
 
     def __repr__(self) -> str:
         agreed = "all agree" if self.mismatch is None else f"mismatch:\n{self.mismatch}"
@@ -162,7 +195,7 @@ class ExplorationResult(ReadableRepr):
         )
 
     def batch(self, kind: str) -> RandomBatch:
-        """The runs as tests of a kind, all of which agreed."""
+        """Return these runs as a batch of random tests of a kind, all of which agreed."""
         count = self.runs + self.unsaid
         return RandomBatch(kind, self.seed, count, self.unsaid, self.several, self.drawn)
 
@@ -170,7 +203,10 @@ class ExplorationResult(ReadableRepr):
 def draw_tests(
     tests: SearchStrategy[Litmus], count: int, seed: int, protocols: Sequence[SpecLike]
 ) -> list[Case]:
-    """So many litmus tests, each under one of the protocols; one seed draws the same ones again."""
+    """Return ``count`` random litmus tests, each with one of the protocols.
+
+    The same seed gives the same tests.
+    """
     found: list[Case] = []
 
     @_drawing(tests, count, seed, protocols, Phase.generate)
@@ -182,7 +218,7 @@ def draw_tests(
 
 
 def digest_tests(pairs: Iterable[Case]) -> str:
-    """A digest of litmus tests and the names of their protocols, as they are carried out."""
+    """Return the digest of litmus tests and the names of their protocols, in order."""
     texts = [(str(test), under.name) for test, under in pairs]
     return text_digest(json.dumps(texts))
 
@@ -190,7 +226,7 @@ def digest_tests(pairs: Iterable[Case]) -> str:
 def redraw_batch(
     batch: RandomBatch, tests: SearchStrategy[Litmus], protocols: Sequence[SpecLike]
 ) -> RandomBatch:
-    """A batch with the digest of the tests that its seed draws today."""
+    """Return the batch with the digest of the tests that its seed draws now."""
     return replace(batch, drawn=digest_tests(draw_tests(tests, batch.count, batch.seed, protocols)))
 
 
@@ -201,8 +237,9 @@ def _drawing(
     protocols: Sequence[SpecLike],
     *phases: Phase,
 ) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Hypothesis' decorators for a function of a litmus test and a protocol. What is drawn depends
-    on the names of the protocols, not on their texts.
+    """Return Hypothesis' decorators for a function of a litmus test and a protocol.
+
+    The drawn cases depend on the names of the protocols, not on their texts.
     """
     of = {spec.name: spec for spec in map(protocol, protocols)}
     given_pairs = given(st.tuples(tests, st.sampled_from(tuple(of))))
@@ -225,9 +262,7 @@ def _drawing(
 
 @contextmanager
 def _aside() -> Iterator[None]:
-    """What Hypothesis keeps for its next time is in a folder that goes away, not in the user's
-    current one.
-    """
+    """Redirect Hypothesis' storage to a temporary folder, not the user's current one."""
     with TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         set_hypothesis_home_dir(name)
         try:
@@ -246,15 +281,37 @@ def explore(
     at_once: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> ExplorationResult:
-    """Draw so many litmus tests, each under one of the protocols, and carry them all out, so many
-    at a time; if some differ, Hypothesis shrinks the first of them. One seed draws the same tests
-    again.
+    """Run random litmus tests on an engine and compare them with the model.
+
+    All tests are executed; if some differ, Hypothesis shrinks the first of them.
+
+    Parameters
+    ----------
+    tests : SearchStrategy of Litmus
+        Strategy that draws the litmus tests.
+    count : int
+        Number of tests.
+    seed : int
+        Seed; the same seed draws the same tests.
+    carry : RunsTests
+        Function that runs a test under a protocol on the engine.
+    protocols : sequence of SpecLike
+        Protocols; each test is paired with one of them.
+    at_once : int
+        Number of tests that run at the same time.
+    progress : callable, optional
+        Called with the number of finished tests.
+
+    Returns
+    -------
+    ExplorationResult
+        Counts, and the smallest mismatch found.
     """
     pairs = draw_tests(tests, count, seed, protocols)
     known: dict[tuple[str, str], tuple[str, ...] | UndeterminedError] = {}
 
     def asked(test: Litmus, under: Spec) -> tuple[str, ...] | UndeterminedError:
-        """The differences, or why none can be told."""
+        """Return the differences of a case, or the reason why there are none to compare."""
         key = str(test), under.name
         if key not in known:
             try:
@@ -266,7 +323,7 @@ def explore(
     answers: list[tuple[str, ...] | UndeterminedError] = []
 
     def first() -> Mismatch | None:
-        """The first of the tests that differ, as it was drawn, of all that were carried out."""
+        """Return the first mismatch among the finished tests, as drawn."""
         unlike = ((pair, known.get((str(pair[0]), pair[1].name))) for pair in pairs)
         return next(
             (Mismatch(test, by.name, a) for (test, by), a in unlike if isinstance(a, tuple) and a),
@@ -298,7 +355,8 @@ def explore(
             found.append(Mismatch(test, under.name, unlike))
             raise AssertionError(unlike)
 
-    with suppress(AssertionError, KeyboardInterrupt):  # what was found is told, smallest or not
+    # the last mismatch found is reported, even if it is not the smallest
+    with suppress(AssertionError, KeyboardInterrupt):
         shrink()
     return ExplorationResult(seed, runs, unsaid, several, found[-1] if found else first())
 
@@ -311,8 +369,22 @@ def observe_cells(
     *,
     at_once: int | None = None,
 ) -> Iterator[MatrixCase]:
-    """The cells at these places as they are seen on an engine that was started, in their order, so
-    many cases at a time. Nothing is observed where it refuses the case.
+    """Yield the cells of a matrix as observed on a running engine, in order.
+
+    A cell has no observation if the engine rejects the case.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        Matrix that the places belong to.
+    places : iterable of (MatrixPlace, SpecLike)
+        Place of each cell and its protocol.
+    engine : Engine
+        Engine that ``carry`` runs tests on.
+    carry : RunsTests
+        Function that runs a test under a protocol.
+    at_once : int, optional
+        Number of cases that run at the same time; the engine has a default.
     """
 
     def seen(at: tuple[MatrixPlace, SpecLike]) -> MatrixCase:

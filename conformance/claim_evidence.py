@@ -1,4 +1,4 @@
-"""The evidence of claims, asked anew: what each engine answers, and the verdict that comes out."""
+"""Verification of claims: the answers of engines to their evidence, and the resulting verdicts."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = ["VerifiedClaim", "verify_claims"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VerifiedClaim(ReadableRepr):
-    """A claim, and what the engines that were asked answered to each piece of its evidence."""
+    """Claim with the answers of the engines to each piece of its evidence."""
 
     claim: Claim
     answers: tuple[tuple[ClaimAnswer, ...], ...]
 
     @property
     def verdict(self) -> ClaimVerdict:
-        """What comes out of the runs: undecided if nobody could answer some piece."""
+        """Verdict that follows from the answers; "undecided" if some piece has no answer."""
         if not self.claim.evidence:
             return self.claim.verdict
         known = [[a for a in answers if not a.unknown] for answers in self.answers]
@@ -52,7 +52,7 @@ class VerifiedClaim(ReadableRepr):
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Where an answer is not as recorded: which question, to whom, and both values."""
+        """Answers that differ from the record: the question, the engine and both values."""
         found = [
             f"{piece.question} on {a.engine}:"
             f" {'; '.join(a.unlike or ('agrees with the claim, but the record says otherwise',))}"
@@ -64,7 +64,7 @@ class VerifiedClaim(ReadableRepr):
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The questions to which nobody has an answer, and why."""
+        """Questions without an answer, each with the reason."""
         found: dict[str, None] = {}
         for piece, answers in zip(self.claim.evidence, self.answers, strict=True):
             if all(a.unknown for a in answers):
@@ -75,18 +75,18 @@ class VerifiedClaim(ReadableRepr):
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The engines that answered something."""
+        """Engines that answered at least one question."""
         return tuple(dict.fromkeys(a.engine for of in self.answers for a in of if not a.unknown))
 
     @property
     def not_run_here(self) -> tuple[str, ...]:
-        """The engines that would have an answer, and have not been asked or could not be."""
+        """Engines that could answer, but were not asked or could not be."""
         wanted = dict.fromkeys(name for piece in self.claim.evidence for name in piece.engines)
         return tuple(name for name in wanted if name not in self.by)
 
     @property
     def status(self) -> int:
-        """1 if a run contradicts the entry, 3 if it stays undecided, else 0."""
+        """Exit status: 1 if a run contradicts the entry, 3 if it stays undecided, else 0."""
         return 1 if self.contradictions else 3 if self.verdict == "undecided" else 0
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ class VerifiedClaim(ReadableRepr):
         return "\n  ".join(lines)
 
     def to_json(self) -> dict[str, object]:
-        """The answer as docs/interface.md, 6, has it."""
+        """Return the JSON document that docs/interface.md, section 6, describes."""
         return {
             "claim": self.claim.name,
             "recorded": self.claim.verdict,
@@ -126,10 +126,13 @@ class VerifiedClaim(ReadableRepr):
 def verify_claims(
     claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)
 ) -> Iterator[VerifiedClaim]:
-    """Each claim with what these engines answer to its evidence, as soon as it is there;
-    UnknownName for an observation that is none. An engine that cannot be started has no answer.
-    Protocols that stand for a page are always asked of the model.
+    """Yield each claim with the answers of the engines to its evidence, as soon as they are known.
 
+    Protocols that stand for a page are always evaluated by the model. An engine that cannot be
+    started has no answer. Raises UnknownName for an unknown observation.
+
+    Examples
+    --------
     >>> from isolitmus.specs.files.claims_file import claim
     >>> [done] = verify_claims([claim("D46")])
     >>> done
@@ -160,7 +163,7 @@ def verify_claims(
 
 
 def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswer, None, None]:
-    """What an engine answers to these pieces, in their order."""
+    """Yield the answers of an engine to these pieces, in order."""
     if name == MODEL:
         for piece in pieces:
             yield answer_evidence(piece)
@@ -185,9 +188,7 @@ def _answers(name: str, pieces: Sequence[ClaimEvidence]) -> Generator[ClaimAnswe
 
 
 def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
-    """What a litmus test under a protocol is known by: one that several claims cite is carried out
-    once.
-    """
+    """Return the key of a test under a protocol; a test that several claims cite runs once."""
     litmus, under = case
     return str(litmus), under.name
 
@@ -195,7 +196,7 @@ def _text(case: tuple[Litmus, Spec]) -> tuple[str, str]:
 def _observed(
     name: str, pieces: Sequence[ClaimEvidence]
 ) -> dict[str, Mapping[str, Figure] | IsolitmusError]:
-    """What is seen in each experiment that the pieces name: of each thing a number or words."""
+    """Return the facts of each experiment that the pieces name (numbers or texts), or the error."""
     from isolitmus.conformance.delta.session import open_session
     from isolitmus.conformance.observations import DatabaseObservation, observation_named
     from isolitmus.conformance.observations.databases import SERVERS
@@ -234,7 +235,7 @@ def _observed(
 
 
 def _figure(value: object) -> Figure:
-    """What was seen as a number or words; a list as its entries, with commas."""
+    """Return an observed value as a number or text; a list as its entries, separated by commas."""
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return value if type(value) is int else str(value)

@@ -1,5 +1,6 @@
-"""Litmus tests carried out on an engine by its name; what an engine does not carry out is
-refused.
+"""Execution of litmus tests on an engine chosen by its name.
+
+Raises Refused for tests that an engine does not support.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ __all__ = [
 ]
 
 STARTS = 3
-"""So often an engine is started, if it ends while it carries tests out."""
+"""Maximum number of starts of an engine that ends while it runs tests."""
 
 
 def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
-    """UnknownName for an engine that is none, or a protocol that it does not implement: before a
-    start that takes seconds.
+    """Raise UnknownName for an unknown engine, or for a protocol that it does not implement.
+
+    This is known before the engine is started, which takes seconds.
     """
     engine = engine_named(name)
     for protocol in protocols:
@@ -43,8 +45,10 @@ def refuse_unable(name: str, protocols: Iterable[str] = ()) -> None:
 
 
 def is_implemented(name: str, protocol: str) -> bool:
-    """Whether an engine implements a protocol.
+    """Return whether an engine implements a protocol.
 
+    Examples
+    --------
     >>> is_implemented("model", "delta-write-serializable-repaired")
     True
     >>> is_implemented("delta", "delta-write-serializable-repaired")
@@ -54,9 +58,10 @@ def is_implemented(name: str, protocol: str) -> bool:
 
 
 def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
-    """Why an engine does not carry a litmus test out, before it is started: the test is of another
-    format, or a transaction of another writer, which the engine does not have beside its own, or
-    which is not installed.
+    """Return why an engine cannot run a litmus test, before it is started; None if it can.
+
+    The test may have another format, or a transaction of another writer, which the engine does not
+    run beside its own transactions, or which is not installed.
     """
     if not _of_format(engine, litmus.format):
         return _other_format(engine, litmus.name, litmus.format)
@@ -80,7 +85,7 @@ def _refusal(engine: Engine, litmus: Litmus) -> IsolitmusError | None:
 
 
 def joinable_engine(protocol: str) -> Engine:
-    """The engine that carries out single transactions under a protocol; Refused if none does."""
+    """Return the engine that runs single transactions under a protocol; else raise Refused."""
     for name in engines():
         engine = engine_named(name)
         if engine.join is not None and engine.implements(protocol):
@@ -91,9 +96,7 @@ def joinable_engine(protocol: str) -> Engine:
 
 
 def refuse_format(engine: Engine, name: str, form: str) -> None:
-    """Refused, with the engines that do, for what is of a format that an engine does not carry
-    out.
-    """
+    """Raise Refused, with a list of other engines, if an engine does not support a format."""
     if not _of_format(engine, form):
         raise _other_format(engine, name, form)
 
@@ -107,17 +110,22 @@ def _other_format(engine: Engine, name: str, form: str) -> Refused:
 
 
 def _of_format(engine: Engine, name: str) -> bool:
-    """Whether an engine carries out what is of a format."""
+    """Return whether an engine supports a format."""
     return engine.format is None or format_named(engine.format).log == format_named(name).log
 
 
 @contextmanager
 def open_engine(name: str) -> Iterator[RunsTests]:
-    """The engine, started: a function from a litmus test and a protocol to a run, while the block
-    lasts.
+    """Start an engine and yield a function that runs a litmus test under a protocol.
 
-    UnknownName for a name that is none; EngineUnavailable if it cannot be started. The function
-    refuses a test of another format.
+    The function lasts as long as the block and raises Refused for a test of another format.
+
+    Raises
+    ------
+    UnknownName
+        There is no engine of this name.
+    EngineUnavailable
+        The engine cannot be started.
     """
     engine = engine_named(name)
     with engine.open() as carry:
@@ -134,12 +142,19 @@ def open_engine(name: str) -> Iterator[RunsTests]:
 def run_cases(
     name: str, cases: Sequence[tuple[Litmus, Spec]], at_once: int | None = None
 ) -> Generator[Run | IsolitmusError, None, None]:
-    """What becomes of each case, a litmus test under a protocol, on an engine, in their order and
-    as soon as it is there: the run, or why there is none. An engine that can carries out so many at
-    a time (None: as many as its record says).
+    """Yield the run of each case, or the error, in their order and as soon as it is known.
 
-    An engine that ends is started again for what is left, STARTS times in all; one that has no case
-    of its format is not started.
+    An engine that ends is started again for the remaining cases, at most ``STARTS`` times in all.
+    It is not started if it supports no case.
+
+    Parameters
+    ----------
+    name : str
+        Name of the engine.
+    cases : sequence of (Litmus, Spec)
+        Litmus tests and their protocols.
+    at_once : int, optional
+        Number of cases that run at the same time; the engine has a default.
     """
     engine = engine_named(name)
     refused = [_refusal(engine, litmus) for litmus, _ in cases]

@@ -1,4 +1,4 @@
-"""The Java that Spark 4 needs: 17 or 21, from JAVA_HOME or from PATH."""
+"""Search for the Java that Spark 4 needs: 17 or 21, from JAVA_HOME or from PATH."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that was found: ``home`` is None where it came from PATH, ``version`` its major
-    version.
+    """Java installation.
+
+    ``home`` is None if it was found on PATH; ``version`` is its major version.
     """
 
     home: Path | None
@@ -31,17 +32,17 @@ class Java:
 
     @property
     def command(self) -> str:
-        """What starts it."""
+        """Command that starts it."""
         return "java" if self.home is None else str(self.home / "bin" / "java")
 
     def environment(self) -> dict[str, str]:
-        """The process environment in which Spark's scripts start this Java and no other."""
+        """Return the process environment in which Spark's scripts start this Java and no other."""
         chosen = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
         return chosen if self.home is None else {**chosen, "JAVA_HOME": str(self.home)}
 
 
 def find_java() -> Java:
-    """The first Java of a supported version: JAVA_HOME's, then the one on PATH.
+    """Return the first Java of a supported version: JAVA_HOME's, then the one on PATH.
 
     Raises EngineUnavailable with one sentence: what was found, what is needed, how to get it.
     """
@@ -68,7 +69,7 @@ def _describe(version: int | None) -> str:
 
 
 def _version(command: str) -> int | None:
-    """The major version that a ``java`` reports of itself; None if it does not start."""
+    """Return the major version that a ``java`` reports; None if it does not start."""
     try:
         said = subprocess.run(  # noqa: S603 - the user's own java, asked for its version
             [command, "-version"], capture_output=True, text=True, timeout=60, check=False

@@ -1,10 +1,9 @@
-"""Fixtures for pytest, and the engines that a run of it has started.
+"""Fixtures for pytest, and the engines that a run of pytest has started.
 
-Fixtures for pytest, which finds them where isolitmus is installed: ``delta_spark``, a SparkSession
-with Delta in which a race takes seconds; ``delta_race`` and ``delta_level``, which use it. Who has
-a session already overrides ``delta_spark`` with a fixture of that name.
-
-The engines that a run of pytest has started: each once, and all gone after the last test.
+pytest finds the fixtures where isolitmus is installed: ``delta_spark``, a SparkSession with Delta
+in which a race takes seconds, and ``delta_race`` and ``delta_level``, which use it. A suite with
+its own session overrides ``delta_spark`` with a fixture of that name. Each engine is started once
+and ended after the last test.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ ELSE = "; to use a session of your own, define a fixture delta_spark that return
 
 
 class EngineSession:
-    """Engines by their names; that of Delta carries out in the session that fixtures have, too."""
+    """Engines by name; the one of Delta runs in the session of the fixtures."""
 
     def __init__(self) -> None:
         self.stack = ExitStack()
@@ -47,7 +46,7 @@ class EngineSession:
         self._engines: dict[str, RunsTests] = {}
 
     def session(self) -> Session:
-        """Spark with Delta; a failure of the test, one sentence, where it cannot be started."""
+        """Return Spark with Delta; fail the test, with one sentence, if it cannot be started."""
         from isolitmus.conformance.delta.session import open_session
 
         if self._session is None:
@@ -58,7 +57,7 @@ class EngineSession:
         return self._session
 
     def engine(self, name: str) -> RunsTests:
-        """An engine, started when it is first asked for."""
+        """Return an engine; start it at the first call."""
         from isolitmus.conformance.delta.engine import ENGINE, open_delta
         from isolitmus.conformance.engines import open_engine
 
@@ -75,7 +74,7 @@ STARTED: pytest.StashKey[EngineSession] = pytest.StashKey()
 
 
 def engine_session(config: pytest.Config) -> EngineSession:
-    """Those of a run of pytest."""
+    """Return the engines of a run of pytest."""
     if STARTED not in config.stash:
         config.stash[STARTED] = EngineSession()
         config.add_cleanup(config.stash[STARTED].stack.close)
@@ -83,23 +82,25 @@ def engine_session(config: pytest.Config) -> EngineSession:
 
 
 RACES: pytest.StashKey[list[Race]] = pytest.StashKey()
-"""The races of a test."""
+"""Races of a test."""
 COMPILING = "spark.sql.codegen.factoryMode", "FALLBACK"
-"""Without it Spark cannot give typed objects back, ``spark.catalog.listTables()`` say."""
+"""Conf without which Spark cannot return typed objects, as ``spark.catalog.listTables()`` does."""
 
 
 @pytest.fixture(scope="session")
 def delta_session(pytestconfig: pytest.Config) -> Session:
-    """What ``isolitmus.conformance.replay`` wants: Spark with Delta, started once, gone after the
-    last test.
+    """Return a Session for ``isolitmus.conformance.replay``, the same for all tests.
+
+    It is started once and ended after the last test.
     """
     return engine_session(pytestconfig).session()
 
 
 @pytest.fixture
 def delta_spark(delta_session: Session) -> Iterator[Any]:
-    """A SparkSession in a database of the test's own: its tables and views go with it, and confs
-    are as they were.
+    """Yield a SparkSession in a database of the test's own.
+
+    Its tables and views are dropped after the test, and its confs are reset.
     """
     spark = delta_session.spark
     confs, database = spark.conf.getAll, f"test_{uuid4().hex}"
@@ -123,8 +124,10 @@ def delta_spark(delta_session: Session) -> Iterator[Any]:
 
 @pytest.fixture
 def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Callable[..., Race]]:
-    """``delta_race(table)``: a race for a table; what is parked at the end of the test is let go.
-    ``seconds`` as ``isolitmus.conformance.race`` has it.
+    """Yield ``delta_race(table)``, which opens a race for a table.
+
+    Everything that is parked at the end of the test is released. The keyword argument ``seconds``
+    is that of ``isolitmus.conformance.race``.
     """
     from isolitmus.conformance.racing.races import race
 
@@ -140,8 +143,9 @@ def delta_race(request: pytest.FixtureRequest, delta_spark: Any) -> Iterator[Cal
 
 @pytest.fixture
 def delta_level(delta_spark: Any) -> Callable[[str | Path, str], None]:
-    """``delta_level(table, "WriteSerializable")``: give a table an isolation level that SQL
-    refuses; one commit.
+    """Return ``delta_level(table, "WriteSerializable")``, which sets an isolation level.
+
+    It makes one commit, also for levels that SQL rejects.
     """
     from isolitmus.conformance.delta.tables import set_level
     from isolitmus.conformance.racing.races import shared_session, table_path

@@ -1,9 +1,7 @@
-"""The plugin that pytest loads where isolitmus is installed: fixtures, litmus files as tests, and
-what a failure says.
+"""Plugin that pytest loads where isolitmus is installed: fixtures and litmus files as tests.
 
-A file ``NAME.litmus.toml`` is a test for each protocol that it expects something of, on each engine
-of ``--isolitmus-engine``. What a race was, as a timeline, and how its parts ended stands below a
-test that fails.
+A file ``NAME.litmus.toml`` is a test for each protocol with an expectation, on each engine of
+``--isolitmus-engine``. A failed test is followed by the timelines and outcomes of its races.
 """
 
 from __future__ import annotations
@@ -37,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = ["delta_level", "delta_race", "delta_session", "delta_spark"]
 
 ENDING = ".litmus.toml"
-"""How a file is called that holds a test."""
+"""Suffix of files that hold a litmus test."""
 OPTION = "isolitmus_engine"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """On which engines litmus files are carried out."""
+    """Add the option for the engines that run litmus files."""
     said = "Engines that run litmus files, separated by commas: model, delta, …"
     group = parser.getgroup("isolitmus")
     group.addoption("--isolitmus-engine", metavar="E[,E...]", help=f"{said} (default: model).")
@@ -50,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A usage error for an engine that is none, before any test."""
+    """Raise a usage error for an unknown engine, before any test."""
     if config.getoption(OPTION) is None and config.getini(OPTION) == "model":
         return
     from isolitmus.specs.registries.engines import engine_named
@@ -63,20 +61,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _engines(config: pytest.Config) -> list[str]:
-    """The names of the engines that are asked for."""
+    """Return the names of the selected engines."""
     names: str = config.getoption(OPTION) or config.getini(OPTION)
     return list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> LitmusFile | None:
-    """Litmus files are test files."""
+    """Collect litmus files as test files."""
     if file_path.name.endswith(ENDING):
         return LitmusFile.from_parent(parent, path=file_path)
     return None
 
 
 class _Sentence:
-    """What fails with one of our own errors says that sentence, and shows no code."""
+    """Collector or item that shows an error of isolitmus as a sentence, without code."""
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
@@ -84,17 +82,16 @@ class _Sentence:
         if isinstance(excinfo.value, IsolitmusError | NotMet):
             return str(excinfo.value)
         more = {} if style is None else {"style": style}
-        shown: str | TerminalRepr = super().repr_failure(excinfo, **more)  # type: ignore[misc]  # beside it
+        # a mix-in: its other base class has the method
+        shown: str | TerminalRepr = super().repr_failure(excinfo, **more)  # type: ignore[misc]
         return shown
 
 
 class LitmusFile(_Sentence, pytest.File):
-    """A litmus file: a test for each engine and protocol, or one for the levels of an abstract
-    history.
-    """
+    """Litmus file: a test for each engine and protocol, or one for an abstract history."""
 
     def collect(self) -> Iterable[pytest.Item]:
-        """Read it."""
+        """Read the file and yield its tests."""
         from isolitmus.checker.render.expectation_report import expected_protocols
         from isolitmus.conformance.engines import refuse_format
         from isolitmus.model.litmus import Litmus
@@ -122,7 +119,7 @@ class LitmusFile(_Sentence, pytest.File):
 
 
 def _refuse_silence(test: Litmus, engine: str) -> None:
-    """IsolitmusError for a test that would compare the model with nothing."""
+    """Raise IsolitmusError for a test that would have nothing to compare the model with."""
     from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
     from isolitmus.specs.files.catalogue import protocols
     from isolitmus.specs.registries.formats import format_named
@@ -137,14 +134,14 @@ def _refuse_silence(test: Litmus, engine: str) -> None:
 
 
 class LitmusItem(_Sentence, pytest.Item):
-    """A litmus test under a protocol on an engine."""
+    """Litmus test under a protocol on an engine."""
 
     def __init__(self, *, test: Litmus, spec: Spec, engine: str, **more: Any) -> None:
         super().__init__(**more)
         self._test, self._spec, self._engine = test, spec, engine
 
     def runtest(self) -> None:
-        """Carry it out, and hold it beside what its file expects and what the model says."""
+        """Run the test; compare the run with the file's expectation and the model's prediction."""
         from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
         from isolitmus.checker.render.expectation_report import PredictedRuns
 
@@ -162,23 +159,23 @@ class LitmusItem(_Sentence, pytest.Item):
         yield from (f"  {line}" for line in compared.lines)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """What it is called in a report."""
+        """Return the location and name for reports."""
         return self.path, None, f"{self._test.name}, {self.name}"
 
 
 class NotMet(AssertionError):
-    """A litmus test that is not as its file expects, or as the model says."""
+    """Difference between the run of a litmus test and the file's expectation or the prediction."""
 
 
 class HistoryItem(_Sentence, pytest.Item):
-    """An abstract history and its levels."""
+    """Abstract history with its levels."""
 
     def __init__(self, *, test: HistoryTest, **more: Any) -> None:
         super().__init__(**more)
         self._test = test
 
     def runtest(self) -> None:
-        """Ask each level that the file names."""
+        """Check each level that the file names."""
         from isolitmus.checker import check
         from isolitmus.specs import level
 
@@ -196,7 +193,7 @@ class HistoryItem(_Sentence, pytest.Item):
                 )
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """What it is called in a report."""
+        """Return the location and name for reports."""
         return self.path, None, f"{self._test.name}, {self.name}"
 
 
@@ -204,9 +201,7 @@ class HistoryItem(_Sentence, pytest.Item):
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Below a test that fails stands what its races were, and what it holds that was found by
-    interleaving.
-    """
+    """Add the races of a failed test, and its interleavings, to the report."""
     report = yield
     if call.when == "call" and report.failed:
         for race in item.stash.get(RACES, []):
@@ -218,7 +213,7 @@ def pytest_runtest_makereport(
 
 
 def _found(call: pytest.CallInfo[None]) -> Iterator[tuple[str, str]]:
-    """What the frames of a failure hold that was found by interleaving."""
+    """Yield the results of ``interleave`` in the frames of a failure."""
     from isolitmus.conformance.racing.interleavings import InterleavingsResult
 
     assert call.excinfo is not None

@@ -1,9 +1,8 @@
-"""Litmus tests as Python that anybody can read and change: tests for pytest, which use the fixtures
-of isolitmus, or a script that needs PySpark and Delta alone.
+"""Export of litmus tests as Python: tests for pytest, or a script for PySpark and Delta.
 
-What they compare with is the model's run, so a file that expects something else is refused. So is
-what the page would not show: more of a client than its confs, raw transactions, a table that is not
-there yet.
+The tests for pytest use the fixtures of isolitmus. The expected results are those of the model's
+run, so a file with another expectation is rejected. Also rejected is what the Python code would not
+show: clients with more than confs, raw transactions, and tables that do not exist at the start.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["ExportForm", "export_tests"]
 
 ExportForm = Literal["pytest", "pyspark"]
-"""What is written."""
+"""Form of the exported file."""
 TAKEN = frozenset(
     [
         "spark",
@@ -69,10 +68,10 @@ TAKEN = frozenset(
         "time",
     ]
 )
-"""Names that the templates have for themselves."""
+"""Names that the templates use themselves."""
 SIGNS = re.compile(r"\W", re.ASCII)
 IMPORTS = {"date": "datetime", "datetime": "datetime", "Decimal": "decimal"}
-"""What rows are made of that Python has to import, each with its module."""
+"""Names in rows that Python has to import, each with its module."""
 PHASES = {
     "park-init": "init",
     "park-prepare": "prepare",
@@ -83,56 +82,71 @@ PHASES = {
 
 @dataclass(frozen=True, slots=True)
 class ExportedStep:
-    """A line of the schedule in Python."""
+    """Step of the schedule in Python."""
 
     does: Literal["read", "park", "go_on", "release", "whole", "nothing"]
-    """What is done."""
+    """Action of the step."""
     name: str
-    """The transaction's, as Python has it."""
+    """Name of the transaction in Python."""
     sql: str
-    """Its statement, as a literal."""
+    """Statement of the transaction, as a Python literal."""
     phase: str
-    """Where it is held."""
+    """Phase at which it is held."""
     race: str
-    """The race for the table that it writes, as Python has it."""
+    """Python name of the race for the table that it writes."""
     confs: Mapping[str, str]
-    """Those of its own session; without any it has the test's."""
+    """Confs of its own session; if empty, it uses the test's session."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedTest:
-    """A litmus test under a protocol, in what the templates need."""
+    """Litmus test under a protocol, in the form that the templates need."""
 
     name: str
-    """It ends with the level."""
+    """Name of the test, which ends with the level."""
     title: str
-    """The litmus test's."""
+    """Title of the litmus test."""
     schedule: str
-    """As its file has it."""
+    """Schedule in the form of the litmus file."""
     level: str
-    """Of the tables; empty where they have it from Delta."""
+    """Isolation level of the tables; empty for Delta's default."""
     confs: Mapping[str, str]
-    """Of the session."""
+    """Confs of the session."""
     making: Mapping[str, str]
-    """The statements that make the tables, as literals, by their names."""
+    """Statements that create the tables, as Python literals, by table name."""
     filling: tuple[str, ...]
-    """Those that fill them, as literals."""
+    """Statements that fill the tables, as Python literals."""
     races: Mapping[str, str]
-    """The tables that are written, and what Python calls the race for each."""
+    """Written tables, each with the Python name of its race."""
     steps: tuple[ExportedStep, ...]
-    """In the order of the schedule."""
+    """Steps in the order of the schedule."""
     outcomes: Mapping[str, str]
-    """How each that writes ends."""
+    """Outcome of each writer."""
     reads: Mapping[str, str]
-    """The rows that each reader gets, as literals."""
+    """Rows of each reader, as Python literals."""
     tables: Mapping[str, str]
-    """The rows at the end, as literals."""
+    """Final rows of each table, as Python literals."""
 
 
 def export_tests(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: ExportForm) -> str:
-    """The text of a file with each litmus test under its protocol. Refused for what cannot be said
-    so.
+    """Return the text of a Python file with each litmus test under its protocol.
 
+    Parameters
+    ----------
+    tests : sequence of (Litmus or HistoryTest, SpecLike)
+        Litmus tests and their protocols.
+    form : {"pytest", "pyspark"}
+        Form of the file.
+
+    Raises
+    ------
+    Refused
+        A test cannot be exported.
+    IsolitmusError
+        Two tests would have the same name, or a test fails its own expectation.
+
+    Examples
+    --------
     >>> from isolitmus.specs import litmus, protocol
     >>> text = export_tests([(litmus("insert-last"), protocol("delta-serializable"))], "pytest")
     >>> next(line for line in text.splitlines() if line.startswith("def test"))
@@ -185,7 +199,7 @@ def _rendered(tests: Sequence[ExportedTest], form: ExportForm) -> str:
 
 
 def _shape(text: str) -> str:
-    """The statements of a Python file without the texts in it; a SyntaxError if it is none."""
+    """Return the statements of Python code without its strings; raise SyntaxError if invalid."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -194,7 +208,7 @@ def _shape(text: str) -> str:
 
 
 def _blank(test: ExportedTest) -> ExportedTest:
-    """The same test with none of the texts of its file but its names."""
+    """Return the test without the texts of its file, except names."""
     return replace(
         test,
         title="",
@@ -209,8 +223,10 @@ def _blank(test: ExportedTest) -> ExportedTest:
 
 
 def _literal(text: str) -> str:
-    r"""A text as Python's source has it.
+    r"""Return a text as a literal in Python's source.
 
+    Examples
+    --------
     >>> print(_literal("it's\u2028"))
     "it's\u2028"
     """
@@ -252,13 +268,17 @@ def _exported(test: Litmus | HistoryTest, spec: Spec, form: ExportForm) -> Expor
             for name, ended in seen.transactions.items()
             if name not in readers
         },
-        {_python(name): _rows(seen.transactions[name].rows or ()) for name in test.transactions if name in readers},
+        {
+            _python(name): _rows(seen.transactions[name].rows or ())
+            for name in test.transactions
+            if name in readers
+        },
         {name: _rows(rows) for name, rows in seen.tables.items()},
     )  # fmt: skip
 
 
 def _refuse(test: Litmus, form: ExportForm) -> None:
-    """Refused for what the templates have no words for."""
+    """Raise Refused for what the templates cannot express."""
     if test.raw or test.format != "delta":
         what = "raw transactions are" if test.raw else f"format {test.format} is"
         raise Refused(f"{test.name}: {what} not exported, only SQL for Delta")
@@ -317,8 +337,10 @@ def _step(test: Litmus, step: Step, races: Mapping[str, str]) -> ExportedStep:
 
 
 def _identifier(name: str) -> str:
-    """The name of a file as Python and Spark take one.
+    """Return the name of a file as an identifier for Python and Spark.
 
+    Examples
+    --------
     >>> _identifier("2-naïve")
     '_2_na_ve'
     """
@@ -327,17 +349,17 @@ def _identifier(name: str) -> str:
 
 
 def _python(name: str) -> str:
-    """A name that Python takes, and the templates have not taken."""
+    """Return a name that is valid in Python and that the templates do not use."""
     return f"{name}_" if name in TAKEN or keyword.iskeyword(name) else name
 
 
 def _snake(level: str) -> str:
-    """``WriteSerializable`` as ``write_serializable``."""
+    """Return ``WriteSerializable`` as ``write_serializable``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", level).lower()
 
 
 def _rows(rows: Rows) -> str:
-    """Rows as a literal, in the order in which the templates sort them."""
+    """Return rows as a literal, in the order in which the templates sort them."""
     return f"[{', '.join(_row(row) for row in sorted(rows, key=repr))}]"
 
 

@@ -1,15 +1,12 @@
-"""Work beside the caller: threads, processes, several replays at a time.
-
-Work in threads of its own, so that the caller's thread only waits and a Ctrl-C is always heard.
+"""Work in threads and child processes that can be interrupted.
 
 py4j gives each Python thread its own JVM thread and its own connection. A KeyboardInterrupt in the
-middle of a call would leave the answer in the connection, for the next call to read: so the main
-thread, the only one that is interrupted, makes no calls while a schedule is carried out.
+middle of a call would leave the answer in the connection, for the next call to read. So the main
+thread, the only one that is interrupted, makes no calls while a schedule runs: it only waits, and a
+Ctrl-C is always noticed.
 
-A process of our own in a group of its own, which ends when its standard input does: how it is
-always ended.
-
-Several replays at a time, and what becomes of each in their order.
+A child process is in a group of its own, and ends when its standard input does (``end_child``).
+Several items of work run at a time, with the results in order (``run_together``).
 """
 
 from __future__ import annotations
@@ -39,25 +36,25 @@ __all__ = [
 T = TypeVar("T")
 
 TICK = 0.01
-"""Seconds between two looks at a condition."""
+"""Interval in seconds between two checks of a condition."""
 CLEAN_UP = 60.0
-"""Seconds that interrupted work gets to release what it holds."""
+"""Time in seconds for interrupted work to release what it holds."""
 
 
 class Interruption:
-    """Whether the caller has been interrupted; work that waits looks at it."""
+    """Flag that the caller has been interrupted; work that waits checks it."""
 
     def __init__(self) -> None:
         self._raised = threading.Event()
 
     def announce(self) -> None:
-        """The caller does not want the result any more."""
+        """Set the flag: the caller no longer wants the result."""
         self._raised.set()
 
     def wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait until the condition holds (True) or the time is over (False).
 
-        Raises KeyboardInterrupt, in whatever thread, once the caller has been interrupted.
+        Raises KeyboardInterrupt, in any thread, once the caller has been interrupted.
         """
         end = time.monotonic() + seconds
         while not condition():
@@ -70,10 +67,10 @@ class Interruption:
 
 
 class Worker(Generic[T]):
-    """A callable in a thread of its own; once ``ended``, it has a value or an error.
+    """Callable in its own thread; once ``ended``, it has a value or an error.
 
-    The end is an event and not only the thread's: a KeyboardInterrupt in ``Thread.join`` marks a
-    running thread as gone (CPython before 3.13, the handler in ``_wait_for_tstate_lock``).
+    The end is an event and not only that of the thread: a KeyboardInterrupt in ``Thread.join``
+    marks a running thread as ended (CPython before 3.13, the handler in ``_wait_for_tstate_lock``).
     """
 
     def __init__(self, name: str, body: Callable[[], T]) -> None:
@@ -89,17 +86,17 @@ class Worker(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether the callable has returned or raised and its thread is gone."""
+        """Whether the callable has returned or raised and its thread has ended."""
         return self._over.is_set() and not self._thread.is_alive()
 
     def join(self, seconds: float) -> bool:
-        """Wait for the end; False if it did not come in time."""
+        """Wait for the end; return False if it did not come in time."""
         if self._over.wait(seconds):
             self._thread.join(seconds)
         return self.ended
 
     def value(self) -> T:
-        """What the callable returned; raises what it raised."""
+        """Return the callable's result, or raise its exception."""
         if self.error is not None:
             raise self.error
         return self._value  # type: ignore[return-value]  # T itself may be None
@@ -122,17 +119,15 @@ def _heed(stop: threading.Event) -> None:
 
 
 def interrupt_by(stop: threading.Event) -> None:
-    """What this thread waits for is interrupted once the event is set: a Ctrl-C comes to the main
-    thread.
-    """
+    """Let the event interrupt what this thread waits for; a Ctrl-C reaches only the main thread."""
     _here.stop = stop
 
 
 def run_interruptibly(body: Callable[[Interruption], T]) -> T:
-    """The result of the work, done in another thread; a Ctrl-C here ends it there first, as does
-    what was said to ``interrupt_by``.
+    """Run the work in another thread and return its result.
 
-    The body waits through the Interruption that it is given and cleans up when that raises.
+    A Ctrl-C here first ends the work there, as does the event of ``interrupt_by``. The body waits
+    through the Interruption that it receives, and cleans up when that raises.
     """
     interruption = Interruption()
     worker = Worker("isolitmus", lambda: body(interruption))
@@ -149,13 +144,14 @@ def run_interruptibly(body: Callable[[Interruption], T]) -> T:
 
 
 GRACE = 20.0
-"""Seconds in which what was told to end must end by itself."""
+"""Time in seconds for a child to end by itself after it was told to."""
 
 
 def end_child(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
-    """Close its standard input; if it does not end by that within so many seconds, it is killed,
-    and with it all of its group.
+    """Close the standard input of a child; kill its process group if it does not end in time.
 
+    Examples
+    --------
     >>> child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
     >>> end_child(child)
     >>> child.returncode
@@ -168,7 +164,7 @@ def end_child(process: subprocess.Popen[bytes], grace: float = GRACE) -> None:
         process.wait(grace)
     except subprocess.TimeoutExpired:
         pass
-    finally:  # also at a Ctrl-C while waiting: the process must not stay
+    finally:  # also after a Ctrl-C while waiting: the process must not survive
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -182,10 +178,24 @@ R = TypeVar("R")
 def run_together(
     work: Callable[[T], R], items: Iterable[T], at_once: int
 ) -> Generator[R, None, None]:
-    """The results of some work on each item, in the order of the items and as soon as they are
-    there, so many at a time, from 1. Raises what the work raises; when this ends, what has not
-    begun is dropped, and what has is interrupted (``threads.interruptible``).
+    """Yield the results of some work on each item, in order and as soon as they are known.
 
+    Parameters
+    ----------
+    work : callable
+        Work on one item; its exceptions are passed on.
+    items : iterable
+        Items.
+    at_once : int
+        Number of items that are worked on at the same time, at least 1.
+
+    Notes
+    -----
+    When the generator ends, items that have not begun are dropped, and the others are interrupted
+    (``run_interruptibly``).
+
+    Examples
+    --------
     >>> list(run_together(abs, [-3, 2, -1], 2))
     [3, 2, 1]
     """

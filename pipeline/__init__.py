@@ -1,6 +1,4 @@
-"""The pipeline: sweeps, checks and audits that are too large for one machine's patience, as jobs of
-Spark.
-"""
+"""Sweeps, checks and audits as Spark jobs, for sizes that take too long on one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL's types as Arrow's."""
+"""Conversion of SQL types to Arrow types."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ PLAIN = {
 
 @cache
 def arrow_type(sql: str) -> pa.DataType:
-    """The type of Arrow that Spark takes for one of SQL; KeyError for one that has none here.
+    """Return the Arrow type that Spark accepts for a SQL type; raise KeyError if unsupported.
 
+    Examples
+    --------
     >>> str(arrow_type("ARRAY<STRUCT<id: INT, name: STRING>>"))
     'list<item: struct<id: int32, name: string>>'
     """

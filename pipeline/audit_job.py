@@ -1,8 +1,8 @@
-"""Audits of many tables as a job of Spark: a table each, findings as rows of a Delta table.
+"""Audits of many tables as a Spark job; findings are rows of a Delta table.
 
-Every executor must see the tables' folders under the same paths. Tables are audited some at a time,
-one commit for each: what was audited before a kill is in the table ``out``, whole, and is not
-audited again.
+Every executor must see the tables' folders under the same paths. Tables are audited in parts, with
+one commit for each part. So after a kill, each finished part is complete in the table ``out``, and
+is not audited again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ AUDITS = ResultTable(
     },
 )
 ABOUT, SAID = "isolitmus.audit", "findings of audits"
-"""The table property that says what is in the table, and what it says."""
+"""Name and value of the table property that says what the table holds."""
 
 
 def audit_all(
@@ -66,14 +66,33 @@ def audit_all(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[list[Audit], list[LogError]]:
-    """The audits of the tables at these paths, in their order, and the errors of those that do not
-    read.
+    """Audit the tables at these paths, on Spark.
 
-    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever
-    ``pipeline.result_table.Location`` says), made if there is none, to which the findings are
-    appended; a table that an audit there has looked at up to its newest version is not audited
-    again. IsolitmusError if it holds something else. Once the ``budget`` is spent: the audits that
-    were made until then, all of the others as nothing audited.
+    Parameters
+    ----------
+    spark : SparkSession
+        Session of any kind.
+    tables : sequence of Path or str
+        Folders of the tables.
+    out : Location, Path or str, optional
+        Delta table to which the findings are appended; created if missing. A table whose newest
+        version was audited there is not audited again.
+    budget : Budget, optional
+        Limit of the work.
+    progress : callable, optional
+        Called with the number of finished tables.
+
+    Returns
+    -------
+    audits : list of Audit
+        Audits in the order of the tables. Once the budget is spent, the remaining ones are empty.
+    errors : list of LogError
+        Errors of tables that cannot be read.
+
+    Raises
+    ------
+    IsolitmusError
+        ``out`` holds something else.
     """
     name, known = uuid4().hex, dict[str, str]()
     paths = [str(real_path(Path(table))) for table in tables]
@@ -108,7 +127,7 @@ def audit_all(
 
 
 def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:
-    """Of the tables whose newest version an audit has looked at the id of that one."""
+    """Return the audit id of each table whose newest version has been audited."""
     newest = {path: _newest(Path(path)) for path in paths}
     found = {}
     for row in rows:
@@ -119,8 +138,9 @@ def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:
 
 
 def _newest(table: Path, version: int | None = None) -> list[int] | None:
-    """The newest commit of a table, or the one of a version: its number, bytes, and when it was
-    written; None: it is not there.
+    """Return number, size in bytes and modification time of a commit, by default the newest one.
+
+    None if it does not exist.
     """
     found = latest_version(table) if version is None else version
     with suppress(OSError, LogError):
@@ -132,7 +152,7 @@ def _newest(table: Path, version: int | None = None) -> list[int] | None:
 def audit_function(
     paths: Sequence[str], name: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for ``mapInArrow``: of batches of places in ``paths`` the rows of those tables."""
+    """Return a function for ``mapInArrow`` from indexes into ``paths`` to the tables' rows."""
 
     def rows(path: str) -> Iterator[dict[str, Any]]:
         for values in _rows(path):
@@ -159,8 +179,16 @@ def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
 def audits_from_rows(
     names: dict[str, str], rows: Iterable[Any], ended: str | None = None
 ) -> tuple[list[Audit], list[LogError]]:
-    """The audits and errors that rows tell of; ``names`` are the paths with what users call them.
-    With ``ended`` those that the rows do not tell of were ended by that before they began.
+    """Return the audits and errors that rows describe.
+
+    Parameters
+    ----------
+    names : dict of str to str
+        Name of each table for the user, by path.
+    rows : iterable of Row
+        Rows of the table of findings.
+    ended : str, optional
+        Limit that ended the work; tables without rows then get an empty audit.
     """
     by_table: dict[str, list[Any]] = {path: [] for path in names}
     for row in rows:
@@ -192,7 +220,8 @@ def audits_from_rows(
 
 
 def refuse_no_findings(out: Location, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that holds no findings; needs no Spark for a
-    folder.
+    """Raise IsolitmusError if a place holds something other than findings.
+
+    For a folder this needs no Spark.
     """
     refuse_without("findings", out, ABOUT, SAID, spark)

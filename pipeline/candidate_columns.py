@@ -1,5 +1,6 @@
-"""Candidates as rows: what a listing found of a shard, in Arrow's columns, by taking each thing
-once.
+"""Candidates of a shard as rows in Arrow columns, from a listing.
+
+Equal values are converted once and then taken by index.
 """
 
 from __future__ import annotations
@@ -29,8 +30,25 @@ __all__ = ["candidate_rows"]
 def candidate_rows(
     work: Work, listing: Listing, found: ListedShard, shard: int, tables: Mapping[str, ResultTable]
 ) -> Iterator[tuple[str, pa.StructArray]]:
-    """The rows of those ``tables`` that have one for each candidate of a shard, or several, by
-    their names.
+    """Yield the rows of a shard, with the name of their table.
+
+    Parameters
+    ----------
+    work : Work
+        Sweep.
+    listing : Listing
+        Listing of the sweep's candidates.
+    found : ListedShard
+        Candidates of the shard.
+    shard : int
+        Index of the shard.
+    tables : mapping of str to ResultTable
+        Tables that get rows: those with one row, or several, for each candidate.
+
+    Yields
+    ------
+    (str, pyarrow.StructArray)
+        Name of the table and some of its rows.
     """
     rows = _ListedRows(work, listing, found, shard, tables)
     for name, made in (
@@ -186,7 +204,7 @@ class _ListedRows:
             )
 
     def _filled(self, state: int) -> dict[str, list[dict[str, object]]]:
-        """The tables of a state."""
+        """Return the rows of all tables in a state."""
         database, schemas = self.listing.space.databases[state], self.work.scope.tables
         return {
             name: [
@@ -197,7 +215,23 @@ class _ListedRows:
         }
 
     def _choices(self, ranks: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-        """Of candidates the initial table, and a row each of statements and of versions read."""
+        """Return the initial tables, statements and read versions of candidates, from their ranks.
+
+        A rank is a number in a mixed radix. From its last digit, it has the read version (as many
+        values as the position of the commit) and the statement of each commit, last commit first.
+
+        Parameters
+        ----------
+        ranks : ndarray of int64, shape (n_candidates,)
+            Ranks of candidates.
+
+        Returns
+        -------
+        init : ndarray of int64, shape (n_candidates,)
+            Initial table.
+        statement, version : ndarray of int64, shape (n_candidates, n_transactions)
+            Statement and read version of each commit, in commit order.
+        """
         n, size = self.work.n, len(self.work.scope.statements)
         k, version = np.empty((2, len(ranks), n), np.int64)
         rest = ranks
@@ -212,7 +246,7 @@ class _ListedRows:
     def _listed(
         self, table: str, column: str, n: int, parts: Sequence[Numbers | pa.Array]
     ) -> pa.ListArray:
-        """Structs, n for each row, from their fields in order."""
+        """Return a list array with n structs a row, from the struct's fields in order."""
         type_ = self._type(table, column)
         fields = list(type_.value_type)
         flat = [
@@ -223,7 +257,7 @@ class _ListedRows:
         return pa.ListArray.from_arrays(_offsets(len(inside) // n, n), inside).cast(type_)
 
     def _table(self, name: str, size: int, columns: Columns) -> pa.StructArray:
-        """Rows of a table."""
+        """Return rows of a table as structs."""
         every = {"size": self.work.n, "shard": self.shard, "rank": self.ranks} | columns
         row = arrow_type(self.tables[name].type)
         arrays = []
@@ -241,7 +275,7 @@ _EXECUTION = (pa.string(), pa.int32(), pa.int32(), pa.string())
 
 
 class _Once:
-    """Numbers that come again, each once."""
+    """Distinct numbers of a sequence, and the index of each element's number among them."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self.things: list[int]
@@ -251,7 +285,7 @@ class _Once:
     def take(
         self, type_: pa.DataType, rows: Sequence[Sequence[object]], column: int = 0
     ) -> pa.Array:
-        """A column of what each number stands for, at all its places."""
+        """Return a column with the row of each number, at all places of the number."""
         return pa.array([row[column] for row in rows], type_).take(pa.array(self.places))
 
 

@@ -1,8 +1,7 @@
-"""Many histories judged as a job of Spark: a row for each history and level in a Delta table.
+"""Verdicts on many histories as a Spark job: a row of a Delta table for each history and level.
 
-Every executor must see the files under the same paths. Files are judged some at a time, their rows
-written in one commit; a file whose rows are there, and which was not changed since, is not judged
-again.
+Every executor must see the files under the same paths. Files are judged in parts, whose rows are
+written in one commit. A file that has rows and was not changed since is not judged again.
 """
 
 from __future__ import annotations
@@ -57,7 +56,9 @@ VERDICTS = ResultTable(
         "transactions": ResultColumn("BIGINT", "how many it has", null=True),
         "operations": ResultColumn("BIGINT", "how many reads and writes it has", null=True),
         "level": ResultColumn("STRING", "the name of the level", null=True),
-        "verdict": ResultColumn("STRING", "allowed, forbidden, unknown, silent; error: it was not judged"),
+        "verdict": ResultColumn(
+            "STRING", "allowed, forbidden, unknown, silent; error: it was not judged"
+        ),
         "anomalies": ResultColumn("ARRAY<STRING>", "what a forbidden one is called", null=True),
         "axiom": ResultColumn("STRING", "the axiom that is broken", null=True),
         "cycle": ResultColumn(
@@ -65,52 +66,62 @@ VERDICTS = ResultTable(
             "the dependencies that break it",
             null=True,
         ),
-        "witness": ResultColumn("ARRAY<STRING>", "an order that shows that it is allowed", null=True),
-        "assumptions": ResultColumn("ARRAY<STRING>", "what the history leaves open and was taken for granted", null=True),
-        "reason": ResultColumn("STRING", "why it is unknown, or what is wrong with the file", null=True),
-        "seconds": ResultColumn("DOUBLE", "how long the history took, at all levels together", null=True),
+        "witness": ResultColumn(
+            "ARRAY<STRING>", "an order that shows that it is allowed", null=True
+        ),
+        "assumptions": ResultColumn(
+            "ARRAY<STRING>", "what the history leaves open and was taken for granted", null=True
+        ),
+        "reason": ResultColumn(
+            "STRING", "why it is unknown, or what is wrong with the file", null=True
+        ),
+        "seconds": ResultColumn(
+            "DOUBLE", "how long the history took, at all levels together", null=True
+        ),
     },
     checks={
         "verdicts": "verdict IN ('allowed', 'forbidden', 'unknown', 'silent', 'error')",
         "judged_or_error": "(verdict = 'error') = (level IS NULL)",
     },
-)  # fmt: skip
-"""A row for each history and level, and one for each file, or part of one, that could not be
-judged.
-"""
+)
+"""Table with a row for each history and level, and for each file or part that was not judged."""
 ABOUT = "isolitmus.check"
-"""The table property that says by which levels the rows are."""
+"""Name of the table property with the levels of the rows."""
 TOLD = 20
-"""So many files that do not read are told of."""
+"""Maximum number of unreadable files that are reported."""
 TOLD_OF = ("file", "history", "level", "verdict", "reason")
-"""The columns that what is said is made of."""
+"""Columns from which the summary is made."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkCheck:
-    """What was judged of many files."""
+    """Summary of the verdicts on many files."""
 
     files: int
-    """How many there are."""
+    """Number of files."""
     judged: int
-    """How many of them are in the table: the others were not reached."""
+    """Number of files with rows; the others were not reached."""
     histories: int
-    """How many histories they hold."""
+    """Number of histories in the files."""
     levels: dict[str, dict[str, int]]
-    """By level how many have each verdict."""
+    """Number of histories with each verdict, by level."""
     errors: tuple[tuple[str, str], ...]
-    """The first that do not read, and why."""
+    """First unreadable files, each with the reason."""
     unread: int
-    """How many do not."""
+    """Number of unreadable files."""
     seconds: float
-    """How long it took."""
+    """Duration in seconds."""
     ended: str | None = None
-    """What ended it before all were judged, if something did."""
+    """Limit that ended the work early, if any."""
 
     def lines(self) -> Iterator[str]:
-        """The counts for a person.
+        """Yield the counts as lines of text.
 
-        >>> print(*BulkCheck(2, 2, 1, {"causal": {"forbidden": 1}}, (("b.txt", "b.txt:1: no"),), 1, 0.2).lines(), sep=chr(10))
+        Examples
+        --------
+        >>> errors = (("b.txt", "b.txt:1: no"),)
+        >>> found = BulkCheck(2, 2, 1, {"causal": {"forbidden": 1}}, errors, 1, 0.2)
+        >>> print(*found.lines(), sep=chr(10))
         1 history of 2 files, in 0.2 s
           causal: 1 forbidden
         1 file, or a part of one, could not be judged:
@@ -125,16 +136,15 @@ class BulkCheck:
         if self.unread:
             yield f"{count_of(self.unread, 'file')}, or a part of one, could not be judged:"
             for file, reason in self.errors:
-                yield (
-                    f"  {reason if reason.startswith((file, Path(file).name)) else f'{file}: {reason}'}"
-                )
+                named = reason.startswith((file, Path(file).name))
+                yield f"  {reason if named else f'{file}: {reason}'}"
             if self.unread > len(self.errors):
                 yield f"  and {self.unread - len(self.errors):,} more"
         if self.ended is not None:
             yield f"{count_of(self.files - self.judged, 'file')} were not reached: {self.ended}"
 
     def to_json(self) -> dict[str, object]:
-        """The counts as docs/interface.md, 6, has them."""
+        """Return the JSON document that docs/interface.md, section 6, describes."""
         return {
             "files": self.files,
             "judged": self.judged,
@@ -156,14 +166,27 @@ def check_all(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> BulkCheck:
-    """Judge the histories of files, each with its format
-    (``checker.checks.history_sources.history_files``), at ``levels`` by name (None: all that a
-    history can be asked).
+    """Judge the histories of files at levels, on Spark.
 
-    ``spark`` is a SparkSession of any kind. ``out`` is a Delta table (a path, or whatever
-    ``pipeline.result_table.Location`` says), made if there is none. IsolitmusError if it holds
-    something else, or verdicts by other levels. Once the ``budget`` is spent: what was judged until
-    then.
+    Parameters
+    ----------
+    spark : SparkSession
+        Session of any kind.
+    files : sequence of (str, Path)
+        Format and path of each file (``checker.checks.history_sources.history_files``).
+    levels : sequence of str, optional
+        Names of levels; by default all that apply to a history.
+    out : Location, Path or str, optional
+        Delta table for the verdicts; created if missing.
+    budget : Budget, optional
+        Limit of the work. Once it is spent, the result covers what was judged until then.
+    progress : callable, optional
+        Called with the number of finished files.
+
+    Raises
+    ------
+    IsolitmusError
+        ``out`` holds something else, or verdicts by other levels.
     """
     start = monotonic()
     wanted = {str(real_path(path)): (kind, real_path(path)) for kind, path in files}
@@ -203,7 +226,7 @@ def check_all(
 def check_function(
     files: Sequence[HistoryFile], levels: Sequence[str] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for ``mapInArrow``: of batches of places in ``files`` the rows of those files."""
+    """Return a function for ``mapInArrow`` from indexes into ``files`` to the files' rows."""
     return rows_function(files, lambda file: _rows(file, levels), VERDICTS)
 
 
@@ -250,8 +273,9 @@ def _of_history(whole: dict[str, Any], checked: HistoryVerdicts) -> Iterator[dic
 
 
 def refuse_other_check(out: Location, levels: Sequence[str] | None, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that holds no verdicts by these levels; needs
-    no Spark for a folder.
+    """Raise IsolitmusError if a place holds something other than verdicts by these levels.
+
+    For a folder this needs no Spark.
     """
     there = table_property(out, ABOUT, spark)
     if there == "":
@@ -266,16 +290,14 @@ def refuse_other_check(out: Location, levels: Sequence[str] | None, spark: Any =
 
 
 def _about(levels: Sequence[str] | None) -> str:
-    """By which levels verdicts are: their texts."""
+    """Return the levels of verdicts, with a digest of their texts."""
     texts = {name: spec(name).text for name in levels or every_level()}
     digest = sha256(json.dumps(texts).encode()).hexdigest()
     return json.dumps({"levels": "all" if levels is None else list(levels), "text": digest})
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """How large a file is, and when it was changed; of a Delta table that of its log. Zeros if it
-    is not there.
-    """
+    """Return size and modification time of a file, or of a Delta table's log; zeros if missing."""
     try:
         of = (path / "_delta_log" if is_delta_table(path) else path).stat()
     except OSError:
@@ -286,7 +308,7 @@ def _state(path: Path) -> tuple[int, int]:
 def _told(
     rows: Sequence[Any], names: Mapping[str, str], seconds: float, ended: str | None
 ) -> BulkCheck:
-    """What rows say; ``names`` are what users call the files of these paths."""
+    """Return the summary of rows; ``names`` has the name of each file for the user, by path."""
     levels: dict[str, Counter[str]] = {}
     for row in rows:
         if row["level"] is not None:

@@ -1,6 +1,4 @@
-"""What engines did, as a Delta table: a row for each litmus test that was carried out, beside what
-the model predicts.
-"""
+"""Delta table of replays: litmus tests run on an engine, with the model's prediction."""
 
 from __future__ import annotations
 
@@ -48,63 +46,69 @@ REPLAYS = ResultTable(
     "replays",
     "a litmus test on an engine under a protocol",
     {
-        "of": ResultColumn("STRING", "the matrix, the kind of random tests, or the scope that it is of"),
-        "text": ResultColumn("STRING", "the digest of the text of that; of random tests, of all of one seed"),
+        "of": ResultColumn(
+            "STRING", "the matrix, the kind of random tests, or the scope that it is of"
+        ),
+        "text": ResultColumn(
+            "STRING", "the digest of the text of that; of random tests, of all of one seed"
+        ),
         "engine": ResultColumn("STRING", "the engine's version"),
         "protocol": ResultColumn("STRING", "the protocol that it ran under"),
         "layout": ResultColumn("STRING", "of a matrix: how the table lies in files", null=True),
-        "parked": ResultColumn("STRING", "of a matrix: the statement that is parked before its commit", null=True),
+        "parked": ResultColumn(
+            "STRING", "of a matrix: the statement that is parked before its commit", null=True
+        ),
         "winner": ResultColumn("STRING", "of a matrix: the one that commits meanwhile", null=True),
         "litmus": ResultColumn("STRING", "the litmus test"),
         "predicted": ResultColumn(
             "MAP<STRING, STRING>",
-            "how transactions end, as the model says; of a matrix, the parked one (a). NULL: in one of several ways, or"
-            " never",
+            "how transactions end, as the model says; of a matrix, the parked one (a). NULL: in one"
+            " of several ways, or never",
             null=True,
         ),
         "observed": ResultColumn(
-            "MAP<STRING, STRING>", "how they ended on the engine; NULL: they had not when time was up", null=True
+            "MAP<STRING, STRING>",
+            "how they ended on the engine; NULL: they had not when time was up",
+            null=True,
         ),
         "equal": ResultColumn("BOOLEAN", "whether the run was as predicted, in all that it shows"),
         "differences": ResultColumn("ARRAY<STRING>", "where it was not, a sentence each"),
     },
     checks={"equal_or_different": "equal = (size(differences) = 0)"},
-)  # fmt: skip
+)
 ABOUT, SAID = "isolitmus.replays", "replays"
-"""The table property that says what is in the table, and what it says."""
+"""Name and value of the table property that says what the table holds."""
 
 
 class Replayed(NamedTuple):
-    """A litmus test that an engine has carried out under a protocol."""
+    """Litmus test that an engine has run under a protocol."""
 
     test: Litmus
     under: Spec
     seen: Run | TimeLimit
-    """What the engine did, or that it took too long."""
+    """Run on the engine, or the time limit that ended it."""
 
     def row(self) -> tuple[Any, ...]:
-        """The columns of the table from ``protocol`` on; raises what the model refuses the test
-        with.
-        """
+        """Return the table's values from ``protocol`` on; raise the model's refusal."""
         predicted: Mapping[str, str] | None = None
         unlike: tuple[str, ...] = ()
         with suppress(SeveralRuns, WaitsForEver):
             predicted = _ends(run(self.test, self.under).run)
-        with suppress(SeveralRuns):  # it is one of those
+        with suppress(SeveralRuns):  # it is one of the predicted runs
             unlike = find_differences(self.test, self.under, RunsTests("", self.again))
         ends = None if isinstance(self.seen, TimeLimit) else _ends(self.seen)
         place = (None,) * len(MatrixPlace._fields)
         return self.under.name, *place, str(self.test), predicted, ends, not unlike, list(unlike)
 
     def again(self, *_: object) -> Run:
-        """What the engine did; raises the TimeLimit."""
+        """Return the run on the engine, or raise its TimeLimit."""
         if isinstance(self.seen, TimeLimit):
             raise self.seen
         return self.seen
 
 
 class RecordedEngine:
-    """An engine that was started; what it does is remembered, for the table."""
+    """Running engine whose runs are recorded for the table."""
 
     def __init__(self, carry: RunsTests) -> None:
         self.seen: list[Replayed] = []
@@ -121,8 +125,9 @@ class RecordedEngine:
 
 
 class ReplayTable:
-    """The replays at a place, in a table that is made if there is none. IsolitmusError if something
-    else is there.
+    """Table of replays at a place, created if missing.
+
+    Raises IsolitmusError if the place holds something else.
     """
 
     def __init__(self, spark: Any, place: Location) -> None:
@@ -131,9 +136,7 @@ class ReplayTable:
         self._table = Table(spark, place, REPLAYS, ABOUT, SAID)
 
     def cells(self, matrix: Matrix, engine: str, version: str) -> list[MatrixCase]:
-        """The cases of a matrix that are there; ``engine`` is what the engine of this version is
-        called.
-        """
+        """Return the recorded cases of a matrix on an engine with this name and version."""
         return [
             MatrixCase(
                 MatrixPlace(row["parked"], row["winner"], row["layout"]),
@@ -147,7 +150,7 @@ class ReplayTable:
         ]
 
     def append_cells(self, matrix: Matrix, version: str, cells: Iterable[MatrixCase]) -> None:
-        """Write down some cases of a matrix, in one commit."""
+        """Append some cases of a matrix, in one commit."""
         rows = []
         for cell in cells:
             place, unlike = cell.place, list(cell.differences)
@@ -165,8 +168,16 @@ class ReplayTable:
     def agreed(
         self, batch: RandomBatch, version: str, drawn: Callable[[], Iterable[tuple[Litmus, Spec]]]
     ) -> RandomBatch | None:
-        """A batch of random tests that all agreed, as the table has it; None if it does not, or
-        some did not. What was drawn is asked only if the table has the batch.
+        """Return the recorded batch of random tests if all of them agreed, else None.
+
+        Parameters
+        ----------
+        batch : RandomBatch
+            Batch to look up.
+        version : str
+            Version of the engine.
+        drawn : callable
+            Returns the tests of the batch; called only if the table has the batch.
         """
         columns = ("litmus", "protocol", "predicted", "observed", "equal")
         rows = self._of(batch.kind, batch.drawn, version).select(*columns).collect()
@@ -181,9 +192,7 @@ class ReplayTable:
         return replace(batch, unsaid=answers.count(None), several=several)
 
     def write(self, of: str, text: str, version: str, seen: Iterable[Replayed]) -> None:
-        """Write down what an engine did with the tests of something, in one commit, and in the
-        place of what is there of them.
-        """
+        """Write an engine's runs on some tests in one commit; replace existing rows of these."""
         rows = [(of, text, version, *one.row()) for one in seen]
         if rows:
             place = [*REPLAYS.columns].index("litmus")
@@ -209,15 +218,17 @@ def _ends(of: Run) -> Mapping[str, str]:
 
 @contextmanager
 def open_replays(out: Location | Path) -> Iterator[ReplayTable]:
-    """The replays at a place, while the block lasts; EngineUnavailable if Spark, which writes them,
-    does not start.
+    """Open the table of replays at a place.
+
+    Raises EngineUnavailable if Spark, which writes it, cannot be started.
     """
     with shared_spark() as spark:
         yield ReplayTable(spark, Location.of(out))
 
 
 def refuse_no_replays(out: Location | Path, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that holds no replays; needs no Spark for a
-    folder.
+    """Raise IsolitmusError if a place holds something other than replays.
+
+    For a folder this needs no Spark.
     """
     refuse_without("replays", Location.of(out), ABOUT, SAID, spark)

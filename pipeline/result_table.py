@@ -1,11 +1,4 @@
-"""Tables of results on Delta: columns, location, rows exactly once.
-
-Delta tables for results: what their columns are, and how rows get there exactly once.
-
-Where tables of results are.
-
-SQL's types as Arrow's.
-"""
+"""Delta tables of results: their columns, their location, and writes of each row exactly once."""
 
 from __future__ import annotations
 
@@ -34,48 +27,55 @@ __all__ = [
 
 
 class ResultColumn(NamedTuple):
-    """A column of a table."""
+    """Column of a table of results."""
 
     type: str
-    """As SQL has it."""
+    """Type in SQL."""
     comment: str
-    """What it holds; the table says so, too."""
+    """Meaning, which is also the column's comment in the table."""
     null: bool = False
     """Whether it may be NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """What a table of results is."""
+    """Declaration of a table of results."""
 
     name: str
-    """What it is called, in its folder if it has one."""
+    """Name of the table, also in its folder."""
     row: str
-    """What a row of it is."""
+    """Meaning of a row."""
     columns: Mapping[str, ResultColumn]
-    """By name."""
+    """Columns by name."""
     by: tuple[str, ...] = ()
-    """The columns that it is partitioned by."""
+    """Partition columns."""
     checks: Mapping[str, str] = field(default_factory=dict)
     """CHECK constraints, by name."""
 
     @property
     def schema(self) -> str:
-        """The columns and their types as SQL has them."""
+        """Columns and their types in SQL."""
         return ", ".join(f"{name} {column.type}" for name, column in self.columns.items())
 
     @property
     def type(self) -> str:
-        """A row of it as a struct."""
+        """SQL type of a row as a struct."""
         inside = ", ".join(f"{name}: {column.type}" for name, column in self.columns.items())
         return f"STRUCT<{inside}>"
 
 
 def table_property(out: Location, key: str, spark: Any = None) -> str | None:
-    """What the table at a place says under a property, "" if nothing; None if no table is there.
+    """Return a property of the table at a place, "" if it is not set, None if there is no table.
 
-    Needs no Spark for a folder of this machine; of other places without Spark nothing is known.
-    IsolitmusError if there is something else; LogError if the log does not read.
+    For a folder of this machine this needs no Spark; for other places, the result without Spark is
+    None.
+
+    Raises
+    ------
+    IsolitmusError
+        The place holds something else.
+    LogError
+        The log cannot be read.
     """
     path = out.path
     if path is None:
@@ -93,8 +93,20 @@ def table_property(out: Location, key: str, spark: Any = None) -> str | None:
 
 
 def refuse_without(what: str, out: Location, key: str, said: str, spark: Any = None) -> None:
-    """IsolitmusError if there is something at a place that does not say under a property that it
-    holds that; needs no Spark for a folder.
+    """Raise IsolitmusError if a place holds a table whose property has another value.
+
+    For a folder this needs no Spark.
+
+    Parameters
+    ----------
+    what : str
+        Content of the table, for the message.
+    out : Location
+        Place of the table.
+    key, said : str
+        Name and expected value of the property.
+    spark : SparkSession, optional
+        Session to read other places than folders.
     """
     if table_property(out, key, spark) not in {None, said}:
         raise IsolitmusError(
@@ -113,10 +125,9 @@ def _property(spark: Any, out: Location, key: str) -> str | None:
 
 
 class Table:
-    """A table at a place, made as declared if there is none; a row is there for good once its
-    commit is.
+    """Table at a place, created as declared if missing; rows are durable once their commit is.
 
-    ``key`` and ``said`` are the property that names what the table holds.
+    ``key`` and ``said`` are name and value of the property that says what the table holds.
     """
 
     def __init__(
@@ -140,18 +151,19 @@ class Table:
         )
 
     def append(self, rows: Any) -> None:
-        """Write the rows of a DataFrame, all in one commit."""
+        """Append the rows of a DataFrame, in one commit."""
         self._write(self._writer(rows, "append"))
 
     def replace(self, where: str, rows: Any) -> None:
-        """Write the rows of a DataFrame in the place of those of which a condition holds, in one
-        commit. Two that do so at one time with the same rows leave them there once, or one of them
+        """Replace the rows that match a condition by those of a DataFrame, in one commit.
+
+        If two writers do so concurrently with the same rows, the table has them once, or one writer
         fails.
         """
         self._write(self._writer(rows, "overwrite").option("replaceWhere", where))
 
     def rows(self, where: str = "true") -> Any:
-        """The rows of which a condition holds, as a DataFrame."""
+        """Return the rows that match a condition, as a DataFrame."""
         return self._spark.sql(f"SELECT * FROM {self._place.sql}").where(where)
 
     def _writer(self, rows: Any, mode: str) -> Any:
@@ -165,7 +177,7 @@ class Table:
 
 
 def text_literal(words: str) -> str:
-    """A literal of Spark's SQL."""
+    """Return a string literal of Spark's SQL."""
     escaped = words.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"
 
@@ -176,16 +188,20 @@ NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder of this machine, an address that Spark reads (``s3a://…``, ``hdfs://…``), or names
-    of a catalog.
+    """Place of tables of results: a folder, an address that Spark reads, or a schema of a catalog.
 
-    >>> Location("s3a://bucket/data").inside("counts").sql, Location("main.results").inside("counts").sql
-    ('delta.`s3a://bucket/data/counts`', '`main`.`results`.`counts`')
+    Examples
+    --------
+    >>> Location("s3a://bucket/data").inside("counts").sql
+    'delta.`s3a://bucket/data/counts`'
+    >>> Location("main.results").inside("counts").sql
+    '`main`.`results`.`counts`'
     """
 
     text: str
-    """As the user has it. Names with a dot between them are a catalog's, unless there is such a
-    folder.
+    """Place as the user gave it.
+
+    Names separated by dots are in a catalog, unless there is such a folder.
     """
 
     @classmethod
@@ -195,25 +211,25 @@ class Location:
 
     @property
     def path(self) -> Path | None:
-        """The folder, if it is one of this machine."""
+        """Folder, if the place is one of this machine."""
         return None if ADDRESS.match(self.text) or self._named else Path(self.text)
 
     @property
     def address(self) -> str | None:
-        """What Spark reads it by; None: it has a name in a catalog."""
+        """Address for Spark; None for a name in a catalog."""
         if self._named:
             return None
         return self.text if self.path is None else str(real_path(self.path))
 
     @property
     def sql(self) -> str:
-        """What SQL calls it."""
+        """Name in SQL."""
         if self.address is None:
             return ".".join(f"`{name}`" for name in self.text.split("."))
         return f"delta.`{self.address.replace('`', '``')}`"
 
     def inside(self, name: str) -> Location:
-        """What has this name in it."""
+        """Return the place of a table with this name in it."""
         return Location(f"{self.text.rstrip('/')}{'.' if self._named else '/'}{name}")
 
     def __str__(self) -> str:

@@ -1,19 +1,11 @@
-"""Spark of any kind, what its workers are sent, and work of which each item has rows.
+"""Spark of any kind: sessions, the package on its workers, and work whose items have rows.
 
-Spark, whatever kind: threads of this machine, executors of a cluster, or a server that one talks to
-(Spark Connect).
-
-What is used of it is what all kinds have: DataFrames, ``mapInArrow``, SQL. Where they differ stands
+A session may be threads of this machine, executors of a cluster, or a server of Spark Connect. Only
+features that all kinds have are used: DataFrames, ``mapInArrow`` and SQL. Differences are handled
 here.
 
-How Spark's Python workers come to have this package: executors elsewhere are sent it as an archive,
-which they unpack.
-
-What it uses there and is no part of it has to be installed where they run; the versions are looked
-at.
-
-Work of which each item has rows of its own: some items at a time, and what runs in Spark's Python
-workers.
+Executors on other machines get this package as an archive, which they unpack. Its dependencies have
+to be installed there; their versions are checked.
 """
 
 from __future__ import annotations
@@ -70,29 +62,39 @@ MASTER = "local[2]"
 KNOWN = re.compile(
     r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://\S+"
 )
-"""What a master may be called."""
+"""Accepted masters."""
 PACKAGES = {"pandas": "spark", "pyarrow": "spark"}
-"""What ``mapInArrow`` needs besides PySpark, by the extra that installs it."""
+"""Packages that ``mapInArrow`` needs besides PySpark, with the extra that installs each."""
 REMOTE = {"grpc": "connect", "grpc_status": "connect"}
-"""What a client of Spark Connect needs."""
+"""Packages that a client of Spark Connect needs."""
 JOBS = {JAVA_OPTIONS: f"{SPEED[JAVA_OPTIONS]} -XX:TieredStopAtLevel=1"}
-"""Python's workers do the work, and Java's second compiler takes processors from them: most of what
-it compiles runs too seldom.
+"""Confs for jobs, without Java's second compiler.
+
+Python's workers do the work, and the compiler would take processors from them; most of what it
+compiles runs too seldom.
 """
 PORTS = {"spark": 7077, "sc": 15002}
 ANSWERS = 10.0
-"""So many seconds a master is waited for."""
+"""Time limit in seconds for a master to accept a connection."""
 
 
 @contextmanager
 def open_spark(master: str = MASTER) -> Iterator[Any]:
-    """A SparkSession with Delta for jobs, while the block lasts.
+    """Open a SparkSession with Delta for jobs.
 
-    ``master`` is whatever Spark takes: ``local[N]``, N threads of one JVM;
-    ``local-cluster[EXECUTORS,CORES,MEGABYTES]``, executors in JVMs of their own on this machine;
-    ``spark://HOST:PORT``, ``yarn``, ``k8s://…``; or ``sc://HOST:PORT``, a server of Spark Connect.
-    IsolitmusError if it is none of these; EngineUnavailable if it does not answer, or Spark cannot
-    be started.
+    Parameters
+    ----------
+    master : str
+        ``local[N]``, N threads of one JVM; ``local-cluster[EXECUTORS,CORES,MEGABYTES]``, executors
+        in their own JVMs on this machine; ``spark://HOST:PORT``, ``yarn`` or ``k8s://…``, a
+        cluster; or ``sc://HOST:PORT``, a server of Spark Connect.
+
+    Raises
+    ------
+    IsolitmusError
+        ``master`` is none of these.
+    EngineUnavailable
+        The master does not answer, or Spark cannot be started.
     """
     if not KNOWN.fullmatch(master):
         raise IsolitmusError(
@@ -117,7 +119,7 @@ def open_spark(master: str = MASTER) -> Iterator[Any]:
 
 
 def _knock(master: str) -> None:
-    """EngineUnavailable if nobody listens where a master is said to be."""
+    """Raise EngineUnavailable if a master does not accept connections."""
     parts = urlsplit(master)
     if parts.scheme not in PORTS:
         return
@@ -150,13 +152,15 @@ def _connected(address: str) -> Iterator[Any]:
 
 
 def is_remote(spark: Any) -> bool:
-    """Whether a session is one of Spark Connect."""
+    """Return whether a session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def parallelism(spark: Any) -> int:
-    """How many tasks Spark runs at a time now, as it says itself; spark.default.parallelism may say
-    less. At least one, also while no executor has come yet.
+    """Return the number of tasks that Spark currently runs at a time, at least 1.
+
+    It is asked of Spark, as spark.default.parallelism may be less. It is 1 while no executor has
+    connected yet.
     """
     if not is_remote(spark):
         context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark does not say it
@@ -169,8 +173,14 @@ def parallelism(spark: Any) -> int:
 
 @contextmanager
 def job_description(spark: Any, words: str, budget: Budget) -> Iterator[None]:
-    """While the block lasts, what Spark does is called ``words`` in its UI, and ends once the
-    budget is spent: then a Limit. EngineFailed, one sentence, if Spark fails.
+    """Name Spark's jobs during the block, and end them once the budget is spent.
+
+    Raises
+    ------
+    Limit
+        The budget is spent.
+    EngineFailed
+        Spark failed; the message is one sentence.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -202,7 +212,7 @@ def job_description(spark: Any, words: str, budget: Budget) -> Iterator[None]:
 
 
 def failure(error: Exception) -> IsolitmusError:
-    """Why a job of Spark failed, in one sentence."""
+    """Return why a Spark job failed, as an error with one sentence."""
     text = str(error)
     if "PYTHON_VERSION_MISMATCH" in text:
         here = ".".join(map(str, sys.version_info[:2]))
@@ -249,34 +259,32 @@ NEEDED = (
     "python-sat",
     "sqlglot",
 )
-"""What has to be installed where executors run, besides Python itself and PySpark."""
+"""Packages that executors need besides Python and PySpark."""
 ROOT = Path(__file__).parent.parent
-"""The folder whose folders are the packages."""
+"""Folder that contains the packages."""
 SENT = "isolitmus.archive"
-"""The setting of a session that says which archive its executors have."""
+"""Conf of a session with the name of the archive that its executors have."""
 
 
 def map_on_workers(spark: Any, places: Any, function: Batches, schema: str) -> Any:
-    """The DataFrame of what a function makes of the batches of another one."""
+    """Return the DataFrame that a function makes from the batches of another DataFrame."""
     return places.mapInArrow(ship_package(spark, function), schema)
 
 
 def ship_package(spark: Any, function: Batches) -> Batches:
-    """A function for ``mapInArrow``, as one that Spark's workers can run though this package is not
-    installed there.
+    """Return a function for ``mapInArrow`` that workers without this package can run.
 
     Executors of this machine read the package where it is. Others unpack the archive
-    (``addArchive``; ``addArtifacts`` of Spark Connect) into a folder, which comes first of all that
-    Python imports from: what they have of this package themselves, of this version or another one,
-    is not asked.
+    (``addArchive``, or ``addArtifacts`` of Spark Connect) into a folder that comes first on
+    Python's path, so that another version of the package on the executor is not used.
     """
     if not is_cluster(spark):
         return function
     name, pickled, wanted = _send(spark), _pickled(function), _wanted()
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # it travels by value, and names nothing of this package: only then may it be unpacked
-        # before it is read
+        # this function is pickled by value and refers to nothing of this package, so it can
+        # unpack the package before the pickled function is loaded
         import pickle
         import re
         import sys
@@ -308,14 +316,12 @@ def _pickled(function: Batches) -> bytes:
 
 
 def is_cluster(spark: Any) -> bool:
-    """Whether the executors of a session may be on other machines, or have another Python."""
+    """Return whether executors of a session may be on other machines, or have another Python."""
     return is_remote(spark) or not spark.sparkContext.master.startswith("local")
 
 
 def _send(spark: Any) -> str:
-    """Let the executors of a session have the archive; its name is that of the folder that they
-    unpack it into.
-    """
+    """Send the archive to the executors of a session; return the name of its unpacked folder."""
     made = package_archive()
     if spark.conf.get(SENT, None) != made.name:
         if is_remote(spark):
@@ -328,8 +334,9 @@ def _send(spark: Any) -> str:
 
 @cache
 def package_archive() -> Path:
-    """The package as a zip file, which lasts as long as this process; its name says what is in
-    it.
+    """Return the package as a zip file, which exists as long as this process.
+
+    Its name contains a digest of the contents.
     """
     files = sorted(
         path
@@ -338,7 +345,9 @@ def package_archive() -> Path:
         if path.is_file() and "__pycache__" not in path.parts
     )
     contents = {str(path.relative_to(ROOT)): path.read_bytes() for path in files}
-    contents["__init__.py"] = b""  # a checkout has none, and another one's would come first
+    contents["__init__.py"] = (
+        b""  # a checkout has none, and another installation's would be found first
+    )
     digest = sha256(repr(sorted(contents.items())).encode()).hexdigest()
     folder = Path(mkdtemp(prefix="isolitmus-"))
     atexit.register(rmtree, folder, ignore_errors=True)
@@ -350,7 +359,7 @@ def package_archive() -> Path:
 
 
 def _wanted() -> dict[str, str]:
-    """What has to be there, with the least version, as the package's own requirements say."""
+    """Return the minimum versions of the required packages, from the package's own metadata."""
     said = [
         re.match(r"([\w-]+)[^;]*>=(\d+(?:\.\d+)*)", line)
         for line in metadata.requires("isolitmus") or ()
@@ -361,9 +370,9 @@ def _wanted() -> dict[str, str]:
 
 T = TypeVar("T")
 MOST = 256
-"""So many items are dealt with between two commits."""
+"""Maximum number of items between two commits."""
 SHARES = 4
-"""So many tasks for each that runs at one time: one is a good part of a second of Spark's own."""
+"""Tasks per concurrent task; each costs Spark a good part of a second."""
 
 
 def write_parts(
@@ -375,8 +384,27 @@ def write_parts(
     budget: Budget,
     progress: Callable[[int], None] | None = None,
 ) -> str | None:
-    """Have some of the items written at a time, given with the places of each as a DataFrame. What
-    ended that before its time, if something did; what was written until then is there.
+    """Write the items in parts, one Spark job for each part.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Session of any kind.
+    items : sequence
+        Items.
+    words : str
+        Description of the jobs.
+    write : callable
+        Called with the items of a part and a DataFrame with their indexes in the part.
+    budget : Budget
+        Limit of the work.
+    progress : callable, optional
+        Called with the number of finished items.
+
+    Returns
+    -------
+    str or None
+        The limit that ended the work early, if any; finished parts are written.
     """
     for first in range(0, len(items), MOST):
         if progress is not None:
@@ -395,9 +423,7 @@ def write_parts(
 def rows_function(
     items: Sequence[T], rows: Callable[[T], Iterable[dict[str, Any]]], declared: ResultTable
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for ``mapInArrow``: of batches of places in ``items`` the rows that those have in
-    a table.
-    """
+    """Return a function for ``mapInArrow`` from indexes into ``items`` to their rows in a table."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa

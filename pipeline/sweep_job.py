@@ -1,13 +1,9 @@
-"""A sweep as jobs of Spark, its findings, and which sweeps can keep rows.
+"""Sweeps as Spark jobs, with the same kernel and counts as on one machine.
 
-A sweep as jobs of Spark: the same kernel and the same counts, shards spread over executors.
-
-Shards are counted by ``mapInArrow``, some at a time; their rows go into Delta tables, the counts
-last, so that a sweep that was killed goes on after the last commit and counts nothing twice.
-
-Which sweeps can keep a row for each candidate.
-
-What a sweep found, kind by kind: how many, and the first of each as a litmus test.
+Shards are spread over executors and counted by ``mapInArrow``, some at a time. Their rows are
+written to Delta tables, with the counts last, so that a killed sweep goes on after the last commit
+and counts nothing twice. The findings are the numbers of each kind of forbidden history, with the
+first of each as a litmus test.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ __all__ = ["finding_rows", "rank_within_size", "refuse_unlisted", "sweep"]
 
 
 def refuse_unlisted(work: Work, keep: str) -> None:
-    """IsolitmusError if the candidates of a sweep cannot be kept one by one."""
+    """Raise IsolitmusError if a sweep cannot keep a row for each candidate."""
     scope = work.scope
     less = "counts and findings can be kept"
     if scope.noops != "skip":
@@ -64,7 +60,7 @@ def refuse_unlisted(work: Work, keep: str) -> None:
 
 
 def finding_rows(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
-    """The rows of the table of findings."""
+    """Yield the rows of the table of findings."""
     for protocol, tally in total.of.items():
         for level, kinds in tally.kinds.items():
             for kind, (number, first) in sorted(kinds.items(), key=lambda item: item[1][1]):
@@ -82,8 +78,10 @@ def finding_rows(work: Work, total: Tallies) -> Iterator[dict[str, Any]]:
 
 
 def rank_within_size(work: Work, found: First) -> int:
-    """The number of a candidate among those of its size.
+    """Return the rank of a candidate among those of its size.
 
+    Examples
+    --------
     >>> from isolitmus.checker.sweeps.table_sweep import sweep_work
     >>> from isolitmus.specs import scope
     >>> rank_within_size(sweep_work(scope("two-partitions"), 2), (1, 0, ((0, 0), (0, 1))))
@@ -94,15 +92,17 @@ def rank_within_size(work: Work, found: First) -> int:
 
 
 FIRST, FEW = 4, 20_000
-"""So many shards, or as many as have so many candidates, are counted before the first commit; then
-as many as take about PATIENCE seconds."""
+"""Minimum number of shards, and of candidates, that are counted before the first commit.
+
+Later parts have as many shards as take about ``PATIENCE`` seconds.
+"""
 PATIENCE = 20.0
 FASTER = 4
-"""So many times the shards that were counted before are counted next, at most."""
+"""Maximum growth of the number of shards from one part to the next."""
 LISTED = 10_000
-"""The most candidates of one shard where each has rows of its own."""
+"""Maximum number of candidates in a shard if each candidate has its own rows."""
 USUAL = "findings"
-"""What is kept in a folder if nobody says what."""
+"""Default of what is kept in a folder."""
 
 
 def sweep(
@@ -118,15 +118,37 @@ def sweep(
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Sweep:
-    """Count every candidate of the scope with so many ``transactions`` on Spark, as
-    ``checker.sweeps.table_sweep.sweep`` does.
+    """Count every candidate of a scope on Spark, as ``checker.sweeps.table_sweep.sweep`` does.
 
-    ``spark`` is a SparkSession of any kind; where there is an ``out``, one with Delta. ``out`` is
-    where Delta tables go (``pipeline.sweep_tables``): a folder, an address that Spark reads, or a
-    schema of a catalog, ``cat.db``. They are made if they are not there; shards that the counts
-    have are not counted again. ``keep`` is what is kept there: ``counts``, ``findings`` (the
-    default), ``executions``, or ``verdicts``, each with all that those before it keep.
-    IsolitmusError if something else is there; EngineFailed if Spark fails.
+    Parameters
+    ----------
+    spark : SparkSession
+        Session of any kind; with ``out``, one with Delta.
+    scope : Scope, str or Path
+        Scope, or its name or path.
+    transactions : int
+        Number of transactions of each candidate.
+    out : Location, Path or str, optional
+        Place for Delta tables (``pipeline.sweep_tables``): a folder, an address that Spark reads,
+        or a schema of a catalog, ``cat.db``. Tables are created if missing; shards that were
+        counted there are not counted again.
+    keep : {"counts", "findings", "executions", "verdicts"}, optional
+        Rows that are kept; each value includes those before it. Default: "findings".
+    protocols, levels : sequence of SpecLike, optional
+        Protocols and levels of the sweep; by default those of the scope.
+    limit : int
+        Maximum number of candidates.
+    budget : Budget, optional
+        Limit of the work.
+    progress : callable, optional
+        Called with the number of finished candidates.
+
+    Raises
+    ------
+    IsolitmusError
+        ``out`` holds something else.
+    EngineFailed
+        Spark failed.
     """
     start, ended, scope = monotonic(), None, named_scope(scope)
     budget, keep = budget or Budget(), (keep or USUAL) if out else "counts"
@@ -167,7 +189,7 @@ def sweep(
 
 
 def sweep_shards(work: Work, keep: str) -> Shards:
-    """The shards of a sweep that keeps so much; IsolitmusError where that cannot be kept."""
+    """Return the shards of a sweep that keeps these rows; raise IsolitmusError if impossible."""
     if len(kept_tables(keep)) == 1:
         return make_shards(work.scope, work.n)
     refuse_unlisted(work, keep)
@@ -175,16 +197,17 @@ def sweep_shards(work: Work, keep: str) -> Shards:
 
 
 def _run_of(indexes: Sequence[int]) -> list[int]:
-    """The first of some numbers, as long as they follow one another."""
+    """Return the longest prefix of consecutive numbers."""
     return [index for place, index in enumerate(indexes) if index == indexes[0] + place]
 
 
 def _count(
     spark: Any, data: SweepData | None, task: ShardTask, some: Sequence[int], tasks: int
 ) -> list[Any]:
-    """Count some shards in so many tasks, each those that follow one another: what a worker has
-    found out serves most for what comes next. Write their rows: the counts last, which say that all
-    is there. Without tables the rows of the counts.
+    """Count some shards and write their rows; without tables, return the rows of the counts.
+
+    Each task gets consecutive shards, since a worker's caches help most for the next shard. The
+    counts are written last: they say that all other rows are there.
     """
     places = spark.range(0, len(some), 1, min(tasks, len(some)))
     rows = map_on_workers(spark, places, count_function(task, some), task.one_of)

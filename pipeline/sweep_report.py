@@ -1,8 +1,6 @@
-"""The report of a sweep's tables, read without Spark.
+"""Report of a sweep's tables, by queries without Spark.
 
-The report of a sweep's tables: what their rows say, by queries, and the page of it.
-
-The tables of a sweep read without Spark: DuckDB over the Parquet files that their logs name.
+DuckDB reads the Parquet files that the logs of the tables name.
 """
 
 from __future__ import annotations
@@ -38,10 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["SweepFolder", "build_sweep_page", "sum_tables"]
 
 
-COUNTS = """
-    SELECT size, sum(candidates), protocol, level, sum(admitted), sum(forbidden), sum(unexplained), sum(not_log_order)
-    FROM counts GROUP BY size, protocol, level ORDER BY size, protocol, level
-"""
+COUNTS = (
+    "\n    SELECT size, sum(candidates), protocol, level, sum(admitted), sum(forbidden),"
+    " sum(unexplained), sum(not_log_order)\n"
+    "    FROM counts GROUP BY size, protocol, level ORDER BY size, protocol, level\n"
+)
 STOPS = """
     SELECT protocol, level, steps[stopped].statement, steps[stopped_by].statement, count(*),
            count(*) FILTER (verdict = 'allowed')
@@ -56,7 +55,7 @@ KINDS = """
 
 
 def sum_tables(folder: SweepFolder) -> SweepPage:
-    """What the tables say; IsolitmusError if they are damaged, or nothing was counted."""
+    """Return the content of the tables; raise IsolitmusError if they are damaged or empty."""
     with folder.reading():
         page = _summed(folder)
     if not page.counts:
@@ -85,7 +84,7 @@ def _summed(folder: SweepFolder) -> SweepPage:
 
 
 def build_sweep_page(folder: SweepFolder, page: SweepPage, made: PageOrigin) -> str:
-    """The page of the tables in a folder; IsolitmusError if they are damaged."""
+    """Return the HTML page of a folder's tables; raise IsolitmusError if they are damaged."""
     with folder.reading():
         tests = [_test(kind.litmus, f"kind-{k}") for k, kind in enumerate(page.kinds)]
         return sweep_page(page, tests, folder.specs(), made)
@@ -98,11 +97,11 @@ def _test(text: str, name: str) -> Litmus:
 
 
 DAMAGED = (duckdb.Error, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
-"""What reading damaged tables ends in."""
+"""Exceptions that reading damaged tables may raise."""
 
 
 class SweepFolder:
-    """The tables in a folder, as views of DuckDB. IsolitmusError if a sweep did not write them."""
+    """Tables in a folder, as views of DuckDB; raises IsolitmusError if no sweep wrote them."""
 
     def __init__(self, path: Path) -> None:
         about = (
@@ -134,9 +133,7 @@ class SweepFolder:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """IsolitmusError for what no sweep has written so: files that are damaged or gone, rows
-        that cannot be.
-        """
+        """Convert errors of missing or damaged files, and of invalid rows, to IsolitmusError."""
         try:
             yield
         except DAMAGED as problem:
@@ -146,15 +143,15 @@ class SweepFolder:
             ) from None
 
     def has(self, table: str) -> bool:
-        """Whether the sweep keeps a table."""
+        """Return whether the sweep keeps a table."""
         return table in self._names
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """What a query of the tables gives."""
+        """Return the rows of a query."""
         return self._duck.sql(sql).fetchall()
 
     def specs(self) -> dict[str, Spec]:
-        """The protocols and levels of the sweep, by name."""
+        """Return the protocols and levels of the sweep, by name."""
         return {name: read(text, name) for name, text in {**self.protocols, **self.levels}.items()}
 
     def _view(self, path: Path, table: ResultTable) -> None:

@@ -1,6 +1,4 @@
-"""What runs in Spark's Python workers: shards in, rows of the sweep's tables out, as Arrow
-batches.
-"""
+"""Code that runs in Spark's Python workers: from shards to rows of the sweep's tables, in Arrow."""
 
 from __future__ import annotations
 
@@ -24,41 +22,37 @@ __all__ = ["ShardTask", "count_function", "count_rows", "tallies_from_rows"]
 
 
 class ShardTask(NamedTuple):
-    """What is to be counted, and what is kept of it."""
+    """Sweep to count, and the rows to keep."""
 
     name: str
-    """Of this call: what a worker remembers is for one."""
+    """Name of the call, for which a worker keeps its caches."""
     work: Work
-    """What is counted."""
+    """Sweep to count."""
     cut: Shards
-    """Its shards."""
+    """Shards of the sweep."""
     tables: Mapping[str, ResultTable]
-    """Those that shards have rows in, the counts last."""
+    """Tables that get rows of shards, the counts last."""
     kinds: bool
-    """Whether what is forbidden is counted by its kind."""
+    """Whether forbidden histories are counted by kind."""
 
     @property
     def one_of(self) -> str:
-        """Rows of several tables as rows of one schema: a column for each, of which one is not
-        NULL.
-        """
+        """Schema for the rows of several tables: a column each, of which one is not NULL."""
         return ", ".join(f"{name} {table.type}" for name, table in self.tables.items())
 
 
 _known: dict[str, tuple[Kernel, Listing | None]] = {}
-"""What a worker counts and lists with, with all that it remembers, under the name of the work."""
+"""Kernel and listing of a worker with their caches, by the name of the task."""
 
 
 def count_function(
     task: ShardTask, wanted: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for ``mapInArrow``: of batches of places in ``wanted`` the rows of those
-    shards.
-    """
+    """Return a function for ``mapInArrow`` from indexes into ``wanted`` to the shards' rows."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # by the module's name: this function travels with a copy of what it names, the worker's
-        # memory must not
+        # imported here: pickling would copy module globals that this function refers to, and the
+        # caches of the worker must not be copied
         from isolitmus.pipeline.sweep_shards import count_rows
 
         for places in batches:
@@ -69,8 +63,9 @@ def count_function(
 
 
 def count_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a shard in each table, the counts last; what is found out is remembered for
-    others of the task.
+    """Yield the rows of a shard in each table, the counts last.
+
+    Caches are kept for other shards of the task.
     """
     import pyarrow as pa
 
@@ -137,7 +132,7 @@ def _steps(choices: Choices) -> list[dict[str, int]]:
 
 
 def tallies_from_rows(work: Work, rows: Iterable[Mapping[str, Any]]) -> Tallies:
-    """The tallies of all shards together, from their rows."""
+    """Return the tallies of all shards together, from their rows."""
     protocols = [spec.name for spec in work.protocols]
     levels = [spec.name for spec in work.levels]
     total = Tallies.none(protocols, levels)
@@ -150,7 +145,7 @@ def tallies_from_rows(work: Work, rows: Iterable[Mapping[str, Any]]) -> Tallies:
         for kind in row["kinds"]:
             of = BrokenKind(kind["axiom"], tuple(kind["relations"]))
             tally.sort(level, of, kind["candidates"], _found(kind["smallest"]))
-        if level == levels[0]:  # the others repeat what is said of the protocol
+        if level == levels[0]:  # rows of other levels repeat the protocol's numbers
             _add(tally, row)
             if row["protocol"] == protocols[0]:
                 one.candidates, one.failed = row["candidates"], row["failed"]

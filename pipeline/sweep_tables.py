@@ -1,12 +1,9 @@
-"""The tables of a sweep, and the folder that they are in.
+"""Tables of a sweep: declarations of their columns, and the place that holds them.
 
-The tables of a sweep: what a row and a column of each is.
-
-A candidate is a number, its ``rank``: its initial table, its statements and the versions that they
-read follow from it. All else that is kept of a candidate goes by ``size`` and ``rank``, so that
-tables join.
-
-The folder of a sweep's tables: which shards are in it, and what of.
+A candidate has a number, its ``rank``, which determines its initial table, its statements and the
+versions that they read. All rows about a candidate have its ``size`` and ``rank``, so that tables
+can be joined. The property ``ABOUT`` of the tables describes the sweep, and the counts say which
+shards are complete.
 """
 
 from __future__ import annotations
@@ -39,18 +36,18 @@ __all__ = [
 ]
 
 VERSION = 1
-"""Of the columns below: tables of another version are not gone on with."""
+"""Version of the columns below; tables of another version are not continued."""
 KEEP = {
     "counts": (),
     "findings": ("findings",),
     "executions": ("findings", "candidates", "executions"),
     "verdicts": ("findings", "candidates", "executions", "histories", "verdicts"),
 }
-"""What ``--keep`` keeps besides ``counts``, ``statements`` and ``inits``, from little to much."""
+"""Tables kept for each value of ``--keep``, besides ``counts``, ``statements`` and ``inits``."""
 FIXED = ("statements", "inits")
-"""The tables that follow from the scope alone."""
+"""Tables that follow from the scope alone."""
 BESIDE = ("replays",)
-"""Tables of others that may lie beside them."""
+"""Other tables that may be in the same folder."""
 
 _STEPS = "ARRAY<STRUCT<statement: INT, read_version: INT>>"
 _FIRST = f"STRUCT<init: INT, last: INT, steps: {_STEPS}>"
@@ -70,9 +67,12 @@ _LEVEL = ResultColumn("STRING", "the name of the level")
 
 
 def kept_tables(keep: str) -> tuple[str, ...]:
-    """The tables that are written shard by shard, the counts last: they say that the others are
-    there.
+    """Return the tables that are written shard by shard.
 
+    The counts are last: they say that the rows of the others are there.
+
+    Examples
+    --------
     >>> kept_tables("executions")
     ('candidates', 'executions', 'counts')
     """
@@ -80,8 +80,10 @@ def kept_tables(keep: str) -> tuple[str, ...]:
 
 
 def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
-    """The tables of a sweep of a scope, by name.
+    """Return the tables of a sweep of a scope, by name.
 
+    Examples
+    --------
     >>> from isolitmus.specs import scope
     >>> sweep_tables(scope("two-partitions"))["histories"].columns["tables"].type
     'ARRAY<STRUCT<t: ARRAY<STRUCT<id: INT, part: INT>>>>'
@@ -97,8 +99,12 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
             "a statement of the scope",
             {
                 "statement": ResultColumn("INT", "its number, from 0"),
-                "name": ResultColumn("STRING", "what its transactions are called, if the scope says", null=True),
-                "sql": ResultColumn("STRING", "its text; {fresh} is 100, 200, 400, … by the place of the commit"),
+                "name": ResultColumn(
+                    "STRING", "what its transactions are called, if the scope says", null=True
+                ),
+                "sql": ResultColumn(
+                    "STRING", "its text; {fresh} is 100, 200, 400, … by the place of the commit"
+                ),
             },
         ),
         ResultTable(
@@ -120,24 +126,29 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "level": _LEVEL,
                 "admitted": ResultColumn("BIGINT", "how many of them the protocol admits"),
                 "silent": ResultColumn("BIGINT", "on how many it is silent"),
-                "forbidden": ResultColumn("BIGINT", "how many of the admitted ones the level forbids"),
+                "forbidden": ResultColumn(
+                    "BIGINT", "how many of the admitted ones the level forbids"
+                ),
                 "unexplained": ResultColumn(
-                    "BIGINT", "how many of the admitted ones have a version that no serial order gives"
+                    "BIGINT",
+                    "how many of the admitted ones have a version that no serial order gives",
                 ),
                 "not_log_order": ResultColumn(
                     "BIGINT", "how many of the admitted ones end as the order of the log does not"
                 ),
                 "failed": ResultColumn(
-                    "BIGINT", "how many candidates fail at run time after commits that some protocol admits"
+                    "BIGINT",
+                    "how many candidates fail at run time after commits that some protocol admits",
                 ),
                 "smallest": ResultColumn(
                     _FIRST,
-                    "of the forbidden ones that which needs the fewest statements of the scope, then the first;"
-                    " last: the last statement that it needs",
+                    "of the forbidden ones that which needs the fewest statements of the scope,"
+                    " then the first; last: the last statement that it needs",
                     null=True,
                 ),
                 "kinds": ResultColumn(
-                    f"ARRAY<{_KIND}>", "the forbidden ones by what is broken; empty if no findings are kept"
+                    f"ARRAY<{_KIND}>",
+                    "the forbidden ones by what is broken; empty if no findings are kept",
                 ),
                 "failure": ResultColumn(_FAILURE, "the first that fails", null=True),
             },
@@ -156,13 +167,17 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "shard": _SHARD,
                 "rank": _RANK,
                 "init": ResultColumn("INT", "its initial table"),
-                "steps": ResultColumn(_STEPS, "for each commit in order the statement, and the version that it read"),
+                "steps": ResultColumn(
+                    _STEPS, "for each commit in order the statement, and the version that it read"
+                ),
                 "outcome": ResultColumn(
                     "STRING",
-                    "history: every statement did something; idle: one had nothing to do, which is not counted;"
-                    " failed: one fails at run time",
+                    "history: every statement did something; idle: one had nothing to do, which is"
+                    " not counted; failed: one fails at run time",
                 ),
-                "position": ResultColumn("INT", "of the commit, from 1, at which it is idle or fails", null=True),
+                "position": ResultColumn(
+                    "INT", "of the commit, from 1, at which it is idle or fails", null=True
+                ),
                 "exception": ResultColumn("STRING", "with which it fails", null=True),
             },
             by=("size",),
@@ -178,13 +193,19 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "rank": _RANK,
                 "outcome": ResultColumn(
                     "STRING",
-                    "admitted: all commit; aborted: one does not; silent: the protocol does not say; failed: a"
-                    " statement fails at run time, after commits that are admitted",
+                    "admitted: all commit; aborted: one does not; silent: the protocol does not"
+                    " say; failed: a statement fails at run time, after commits that are admitted",
                 ),
-                "stopped": ResultColumn("INT", "the position of the first commit that is stopped", null=True),
-                "stopped_by": ResultColumn("INT", "the position of the commit that stops it, if it is one alone", null=True),
+                "stopped": ResultColumn(
+                    "INT", "the position of the first commit that is stopped", null=True
+                ),
+                "stopped_by": ResultColumn(
+                    "INT", "the position of the commit that stops it, if it is one alone", null=True
+                ),
                 "exception": ResultColumn(
-                    "STRING", "what the stopped one gets; or the axiom or silence that it meets", null=True
+                    "STRING",
+                    "what the stopped one gets; or the axiom or silence that it meets",
+                    null=True,
                 ),
             },
             by=("size", "protocol"),
@@ -201,17 +222,26 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "shard": _SHARD,
                 "rank": _RANK,
                 "transactions": ResultColumn(
-                    _TRANSACTIONS, "by commit position what each read and wrote, as the engine sees it"
+                    _TRANSACTIONS,
+                    "by commit position what each read and wrote, as the engine sees it",
                 ),
-                "tables": ResultColumn(f"ARRAY<STRUCT<{tables}>>", "the rows of the tables at each version from 0"),
-                "dependencies": ResultColumn(_EDGES, "wr, ww and rw between transactions, by position"),
+                "tables": ResultColumn(
+                    f"ARRAY<STRUCT<{tables}>>", "the rows of the tables at each version from 0"
+                ),
+                "dependencies": ResultColumn(
+                    _EDGES, "wr, ww and rw between transactions, by position"
+                ),
                 "serial_orders": ResultColumn(
-                    "ARRAY<ARRAY<INT>>", "the orders of the writers that give the final tables, by position"
+                    "ARRAY<ARRAY<INT>>",
+                    "the orders of the writers that give the final tables, by position",
                 ),
                 "unexplained": ResultColumn(
-                    "ARRAY<INT>", "the versions whose tables no order of the writers until then gives"
+                    "ARRAY<INT>",
+                    "the versions whose tables no order of the writers until then gives",
                 ),
-                "log_order": ResultColumn("BOOLEAN", "whether the order of the log gives the final tables"),
+                "log_order": ResultColumn(
+                    "BOOLEAN", "whether the order of the log gives the final tables"
+                ),
             },
             by=("size",),
         ),
@@ -225,7 +255,9 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "rank": _RANK,
                 "verdict": ResultColumn("STRING", "allowed or forbidden"),
                 "axiom": ResultColumn("STRING", "the axiom that is broken", null=True),
-                "cycle": ResultColumn(_EDGES, "the dependencies that break it, by position", null=True),
+                "cycle": ResultColumn(
+                    _EDGES, "the dependencies that break it, by position", null=True
+                ),
             },
             by=("size", "level"),
             checks={"verdicts": "(verdict = 'forbidden') = (axiom IS NOT NULL)"},
@@ -238,27 +270,33 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "protocol": _PROTOCOL,
                 "level": _LEVEL,
                 "axiom": ResultColumn("STRING", "the axiom that is broken"),
-                "relations": ResultColumn("ARRAY<STRING>", "the relations of the dependencies that break it, in order"),
+                "relations": ResultColumn(
+                    "ARRAY<STRING>", "the relations of the dependencies that break it, in order"
+                ),
                 "candidates": ResultColumn("BIGINT", "how many candidates are of the kind"),
-                "smallest": ResultColumn("BOOLEAN", "whether the first of the kind is the first of all kinds"),
-                "rank": ResultColumn("BIGINT", "the first of the kind, fewest statements of the scope first"),
+                "smallest": ResultColumn(
+                    "BOOLEAN", "whether the first of the kind is the first of all kinds"
+                ),
+                "rank": ResultColumn(
+                    "BIGINT", "the first of the kind, fewest statements of the scope first"
+                ),
                 "litmus": ResultColumn("STRING", "that one as a litmus file"),
             },
             by=("size",),
         ),
-    )  # fmt: skip
+    )
     return {one.name: one for one in made}
 
 
 ABOUT = "isolitmus.sweep"
-"""The table property that says what is counted here."""
+"""Name of the table property that describes the sweep."""
 
 
 class SweepData:
-    """The tables at a place, made if they are not there, for what ``keep`` keeps of some work.
+    """Tables of a sweep at a place, created if missing, for the rows that ``keep`` selects.
 
-    IsolitmusError if something else is there, or the tables of another scope, of other specs or of
-    another version.
+    Raises IsolitmusError if the place holds something else, or tables of another scope, of other
+    specs or of another version.
     """
 
     def __init__(self, spark: Any, place: Location, work: Work, keep: str, cut: Shards) -> None:
@@ -268,11 +306,8 @@ class SweepData:
         self.tables: dict[str, Table] = {}
         about = json.dumps({"name": work.scope.name} | _about(work, keep, cut))
         own = [name for name in KEEP[keep] if name == "findings"]
-        for name in (
-            *reversed(kept_tables(keep)),
-            *own,
-            *FIXED,
-        ):  # the counts first, which say what all is
+        # the counts first, whose property describes the sweep
+        for name in (*reversed(kept_tables(keep)), *own, *FIXED):
             at = place.inside(name)
             self.tables[name] = Table(spark, at, self.declared[name], ABOUT, about)
         self.done = {row["shard"] for row in self._counts().select("shard").distinct().collect()}
@@ -282,13 +317,11 @@ class SweepData:
             self.write("inits", _inits(work.scope), "true")
 
     def put(self, name: str, first: int, last: int, rows: Any) -> None:
-        """Write what shards, of which these are the first and the last, have in a table, as a
-        DataFrame.
-        """
+        """Write the rows of shards ``first`` to ``last`` in a table, from a DataFrame."""
         self.tables[name].replace(f"{self._own} AND shard BETWEEN {first} AND {last}", rows)
 
     def write(self, name: str, rows: Sequence[Mapping[str, Any]], where: str | None = None) -> None:
-        """Write all rows of a table that this sweep has, unless they are there."""
+        """Write all rows of this sweep in a table, unless they are there."""
         import pyarrow as pa
 
         from isolitmus.pipeline.arrow_types import arrow_type
@@ -299,8 +332,10 @@ class SweepData:
             self.tables[name].replace(where or self._own, self._spark.createDataFrame(made))
 
     def counts(self) -> list[Any]:
-        """The rows of the counts. IsolitmusError if some are there twice, or the other tables have
-        not as many.
+        """Return the rows of the counts.
+
+        Raises IsolitmusError if some are duplicates, or if other tables have another number of
+        rows.
         """
         found = self._counts().collect()
         places = {(row["shard"], row["protocol"], row["level"]) for row in found}
@@ -319,7 +354,7 @@ class SweepData:
         return f"size = {self._n}"
 
     def _compare(self, counts: Sequence[Any]) -> None:
-        """IsolitmusError if what is kept of candidates is not what was counted of them."""
+        """Raise IsolitmusError if the rows of candidates do not fit the counts."""
         for name, wanted, found in (
             (
                 "candidates",
@@ -354,7 +389,7 @@ class SweepData:
         return {row[by]: row["count"] for row in rows.groupBy(by).count().collect()}
 
     def _forbidden(self) -> dict[str, int] | None:
-        """By level, of all protocols together, how many they admit and it forbids."""
+        """Return, by level, the number of admitted and forbidden candidates, over all protocols."""
         if "verdicts" not in self.tables:
             return None
         admitted = self.tables["executions"].rows(f"{self._own} AND outcome = 'admitted'")
@@ -372,8 +407,9 @@ class SweepData:
 def refuse_other_sweep(
     place: Location, work: Work, keep: str, cut: Shards, spark: Any = None
 ) -> None:
-    """IsolitmusError if there is something at a place that is not the tables of this work; needs no
-    Spark for a folder of this machine.
+    """Raise IsolitmusError if a place holds something other than the tables of this sweep.
+
+    For a folder of this machine this needs no Spark.
     """
     path = place.path
     if path is not None:
@@ -399,7 +435,7 @@ def refuse_other_sweep(
 
 
 def _about(work: Work, keep: str, cut: Shards) -> dict[str, object]:
-    """What decides the rows."""
+    """Return the parameters that determine the rows."""
     return {
         "version": VERSION,
         "scope": work.scope.text,
@@ -441,8 +477,10 @@ def _statements(scope: Scope) -> list[dict[str, Any]]:
 
 
 def _pattern(first: str, second: str) -> str:
-    """A statement as its scope has it, from its texts at the first two positions.
+    """Return a statement as its scope has it, from its texts at the first two positions.
 
+    Examples
+    --------
     >>> _pattern("INSERT INTO t VALUES (100, 100)", "INSERT INTO t VALUES (200, 100)")
     'INSERT INTO t VALUES ({fresh}, 100)'
     """
@@ -463,12 +501,12 @@ def _inits(scope: Scope) -> list[dict[str, Any]]:
 
 
 def _as_set(rows: Any) -> list[str]:
-    """What is the same of two Arrow tables that have the same rows in any order."""
+    """Return a value that is equal for two Arrow tables with the same rows in any order."""
     return sorted(map(repr, rows.to_pylist()))
 
 
 def _sum(rows: Iterable[Any], column: str, of: Sequence[str]) -> int:
-    """The sum of a column that says the same in all rows of one of these."""
+    """Return the sum of a column over the distinct ``of``, each of which determines its value."""
     return sum({tuple(row[name] for name in of): row[column] for row in rows}.values())
 
 

@@ -1,1 +1,1 @@
-"""What engines that are databases share: connections, gated SQL, schedules."""
+"""Shared parts of the engines that are databases: connections, gated SQL and schedules."""

@@ -1,5 +1,6 @@
-"""Connections to a database: statements that run beside each other, are held at a row, or wait for
-one another.
+"""Interface of database servers whose connections run statements concurrently.
+
+A statement can be held at a row of its scan, or wait for another connection.
 """
 
 from __future__ import annotations
@@ -27,24 +28,27 @@ __all__ = [
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 LIMIT = 30.0
-"""Seconds in which every statement must have come to its end, to a row where it is held, or to
-wait.
+"""Time limit in seconds for every statement to end, to reach the row where it is held, or to wait.
 """
 Doing = Literal["idle", "held", "waits", "runs"]
 
 
 @dataclass(frozen=True, slots=True)
 class SqlFailure:
-    """Why a statement failed: its SQLSTATE, and what the database said."""
+    """Failure of a statement: its SQLSTATE and the database's message."""
 
     state: str
     message: str
     circle: tuple[tuple[str, tuple[str, ...], str], ...] = ()
-    """In a deadlock: who waited, for whom, and for what (``Connection.wants``), if that is told."""
+    """Cycle of a deadlock, if reported.
+
+    Each entry has a waiting connection, those it waits for, and what it waits for
+    (``Connection.wants``).
+    """
 
 
 class StatementError(Exception):
-    """A statement that is nobody's of a litmus test has failed."""
+    """Failure of a statement that belongs to no transaction of a litmus test."""
 
     def __init__(self, failure: SqlFailure) -> None:
         super().__init__(failure.message)
@@ -53,66 +57,74 @@ class StatementError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where a connection is, and what became of its last statement."""
+    """State of a connection and the result of its last statement."""
 
     state: Doing
-    """``idle``: between two statements; ``held`` at a row; it ``waits`` for others; or it
-    ``runs``.
-    """
+    """``idle`` between statements, ``held`` at a row, ``waits`` for others, or ``runs``."""
     behind: tuple[str, ...] = ()
-    """For whom it waits: who has what it wants, and who was before it, sorted."""
+    """Connections that it waits for, sorted: lock holders, and those ahead in the queue."""
     wants: str = ""
-    """For what it waits, in the database's words."""
+    """Lock that it waits for, in the database's words."""
     passed: tuple[tuple[str | None, ...], ...] = ()
-    """The rows at which its statement came by, the one where it is held included, as texts."""
-    rows: Rows | None = None
-    """What its last statement gave; None: it is no query, or not through."""
-    changed: int = 0
-    """How many rows its last statement wrote."""
-    failure: SqlFailure | None = None
-    """Why its last statement failed."""
-    path: str | None = None
-    """The index by which its last statement, an UPDATE or DELETE, went; empty: by none. None: that
-    is not told.
+    """Rows that the scans of its statement returned, as texts, including the one where it is held.
     """
+    rows: Rows | None = None
+    """Result of its last statement; None if that is no query or has not ended."""
+    changed: int = 0
+    """Number of rows that its last statement wrote."""
+    failure: SqlFailure | None = None
+    """Failure of its last statement."""
+    path: str | None = None
+    """Index that its last statement, an UPDATE or DELETE, used; empty for none, None if unknown."""
 
 
 IDLE = Connection("idle")
-"""One that was not asked for anything yet."""
+"""Connection that has had no request yet."""
 
 
 class Server(Protocol):
-    """A database that connections are opened to."""
+    """Database server to which connections are opened."""
 
     @property
     def release(self) -> str:
-        """What it says of itself."""
+        """Version that the server reports."""
 
     def run(self, statement: str) -> Rows:
-        """A statement of no transaction, and what it gives; StatementError if it fails."""
+        """Run a statement outside all transactions; raise StatementError if it fails."""
 
     def open(self, name: str, level: str) -> None:
-        """A connection by a name, with a transaction at an isolation level."""
+        """Open a named connection with a transaction at an isolation level."""
 
     def ask(self, name: str, statement: str, stop: int = 0) -> None:
-        """A statement on a connection, COMMIT and ROLLBACK among them; it is held at the row of
-        this number that comes by (0: at none).
+        """Send a statement to a connection, COMMIT and ROLLBACK included.
+
+        Parameters
+        ----------
+        name : str
+            Name of the connection.
+        statement : str
+            Statement to run.
+        stop : int
+            Number of the row at which the statement is held, counted from 1; 0 for none.
         """
 
     def let(self, name: str, stop: int = 0) -> None:
-        """What is held goes on, to the row of this number, counted from the statement's first (0:
-        to its end).
+        """Release a held statement up to the row of this number; 0: to its end.
+
+        Rows are counted from the statement's first one.
         """
 
     def cancel(self, name: str) -> None:
-        """The statement that is held fails, and its transaction lives on."""
+        """Cancel the held statement of a connection; its transaction goes on."""
 
     def settle(self, seconds: float = LIMIT) -> Mapping[str, Connection]:
-        """Where each connection is, once none of them gets any further by itself; one that does not
-        come so far in time ``runs``.
+        """Wait until no connection can proceed by itself, and return the state of each.
+
+        A connection that does not get there in time has the state ``runs``.
         """
 
     def close(self) -> None:
-        """Every connection is closed, whatever it was doing, and what it did not commit is undone;
-        EngineUnavailable if one does not end.
+        """Close every connection, whatever it is doing, and undo what it has not committed.
+
+        Raises EngineUnavailable if a connection does not end.
         """

@@ -1,9 +1,9 @@
-"""SQL for an engine that is to stop at a row: a call at each row that a scan gives, and the index
-by which it goes.
+"""SQL for engines whose statements are stopped at rows, with the indexes that scans use.
 
-The call stands behind the conditions that need no subquery, and before those that do, as a scan
-gives its rows. Where an engine evaluates subqueries of one value first, once, if they depend on
-nothing (``Dialect.first``), what needs only these stands before the call, too.
+Each scan gets a call, the gate, that is evaluated at each row it returns. The call stands after the
+conditions without subqueries and before those with subqueries, where a scan returns its rows. Some
+engines evaluate uncorrelated scalar subqueries first and once (``Dialect.first``); conditions that
+need only these stand before the call, too.
 """
 
 from __future__ import annotations
@@ -36,53 +36,58 @@ __all__ = [
 
 
 class GatedStatement(NamedTuple):
-    """A statement with a call at each row of its scans."""
+    """Statement with a call at each row of its scans."""
 
     text: str
-    """What is said to the engine."""
+    """SQL for the engine."""
     path: str
-    """The index by which its first scan is to go; empty: by none."""
+    """Index that its first scan should use; empty for none."""
     paths: tuple[tuple[str, str], ...]
-    """The tables of all its scans, each with the index."""
+    """Table and index of each of its scans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What is said otherwise to an engine than in a litmus test."""
+    """Differences between an engine's SQL and that of litmus tests."""
 
     text: Callable[[exp.Expr], str]
-    """A statement, or a part of it."""
+    """Function that returns a statement, or a part of it, as text."""
     types: Mapping[str, str]
-    """The types of columns, by ours."""
+    """Column type of the engine for each type of the model."""
     cell: Callable[[Column, exp.Expr], exp.Expr]
-    """A value as a text."""
+    """Function that returns an expression for a value as text."""
     hint: Callable[[Index | None], str]
-    """What stands behind the table of a query that goes by an index (None: by none)."""
+    """Function that returns the hint for a query's table and an index (None: no index)."""
     steer: Callable[[exp.Update | exp.Delete, Schema, Index | None], None]
-    """Makes an UPDATE or DELETE one that goes by an index."""
+    """Function that rewrites an UPDATE or DELETE so that it uses an index."""
     read: str
-    """What reads a table and waits for nobody; the table's name is put into it."""
+    """Query that reads a table without waiting, with a placeholder for the table's name."""
     dirty: bool
-    """Whether that also shows what is not committed."""
+    """Whether that query also shows uncommitted changes."""
     snapshot: bool
-    """Whether a statement reads as of its beginning: then it is all the same when its subqueries
-    are asked.
+    """Whether a statement reads as of its start, so that it is irrelevant when its subqueries run.
     """
     first: Callable[[exp.Expr], exp.Expr] | None = None
-    """A condition as a text, which the call then takes: in a subquery that is to be evaluated
-    first, once, the condition may stand in no CASE. None: the call takes none, and no subquery is
-    evaluated first."""
+    """Function that returns a condition as text, which the gate then takes as an argument.
+
+    In a subquery that is evaluated first and once, the condition must not be part of a CASE. None:
+    the gate takes no condition, and no subquery is evaluated first.
+    """
     through: Callable[[str, exp.Column], exp.Expr] | None = None
-    """What holds of every row, by the name of an index and its first column: the index is said to
-    be of such rows only, and whoever is to go by it repeats that, so that he can go by no other;
-    None: an index is chosen otherwise."""
+    """Function that returns a predicate that is true for every row, given index and first column.
+
+    The index is a partial index with this predicate. A statement that should use the index repeats
+    the predicate, so that it can use no other index. None: the index is chosen in another way.
+    """
     again: Callable[[exp.Table], exp.Expr] | None = None
-    """Whether a row of a table is looked at once more since others have changed it, and no scan has
-    come to it; None: that is not asked."""
+    """Function that returns whether a row is rechecked because others have changed it.
+
+    No scan has then reached the row. None: the gate does not test that.
+    """
 
 
 def table_statements(dialect: Dialect, schema: Schema) -> Iterator[str]:
-    """The statements that make a table, with its indexes."""
+    """Yield the statements that create a table and its indexes."""
     columns = ", ".join(f"{c.name} {dialect.types[c.type]}" for c in schema.columns)
     yield f"CREATE TABLE {schema.name} ({columns})"
     for index in schema.indexes:
@@ -95,7 +100,7 @@ def table_statements(dialect: Dialect, schema: Schema) -> Iterator[str]:
 
 
 def index_name(schema: Schema, index: Index) -> str:
-    """What an index is called where two tables may have none of one name."""
+    """Return the name of an index, which is unique among all tables."""
     return f"{schema.name}_{index.name}"
 
 
@@ -106,7 +111,26 @@ def add_gates(
     client: ClientSettings,
     tables: Mapping[str, Schema],
 ) -> tuple[GatedStatement, ...]:
-    """The statements of a transaction, each with a call at each row of its scans."""
+    """Return the statements of a transaction, with a gate at each row of their scans.
+
+    Parameters
+    ----------
+    dialect : Dialect
+        Dialect of the engine.
+    transaction : str
+        Name of the transaction, which the gates pass on.
+    statement : Statement
+        Statement of the transaction, or several.
+    client : ClientSettings
+        Client of the transaction, with the indexes that its scans use.
+    tables : mapping of str to Schema
+        Tables of the litmus test.
+
+    Raises
+    ------
+    Refused
+        The engine would evaluate the statement in another order than the model.
+    """
     schemas = tuple(tables.values())
     known = {schema.name.lower(): k for k, schema in enumerate(schemas)}
     if client.each:
@@ -153,7 +177,7 @@ def add_gates(
 def _through(
     dialect: Dialect, schema: Schema, index: Index | None, table: str = ""
 ) -> exp.Expr | None:
-    """What the rows of an index are said to be, in a scan of a table by an alias; None: nothing."""
+    """Return the predicate of an index in a scan of a table with an alias; None if it has none."""
     if dialect.through is None or index is None:
         return None
     first = schema.columns[index.columns[0]].name
@@ -161,8 +185,9 @@ def _through(
 
 
 def is_subquery_late(dialect: Dialect, statement: Statement) -> bool:
-    """Whether a subquery that depends on nothing, and comes first by the plan, is asked here once a
-    scan has come to a row.
+    """Return whether an uncorrelated subquery runs only when a scan has reached a row.
+
+    By the model's plan it is evaluated first.
     """
     return any(
         not lookup.correlated and not (dialect.first and lookup.kind == "scalar")
@@ -174,8 +199,9 @@ def is_subquery_late(dialect: Dialect, statement: Statement) -> bool:
 def _asked_first(
     dialect: Dialect, transaction: str, statement: Statement, scans: list[exp.Table]
 ) -> list[exp.Expr]:
-    """The subqueries that the engine evaluates before all else; Refused where it does so in another
-    order.
+    """Return the subqueries that the engine evaluates before all else.
+
+    Raises Refused if the order differs from the model's.
     """
     if dialect.first is None:
         return []
@@ -195,9 +221,7 @@ def _asked_first(
 
 
 def _scans(tree: exp.Expr) -> list[exp.Table]:
-    """Where tables are scanned: the statement's own first, then those of subqueries from left to
-    right.
-    """
+    """Return the scanned tables: the statement's own first, then those of subqueries in order."""
     own = tree.expression if isinstance(tree, exp.Insert) else tree
     found = [
         table
@@ -222,9 +246,7 @@ def _gate(
     *,
     first: list[exp.Expr],
 ) -> None:
-    """Put the call into the condition of a scan; ``first`` are the subqueries that are evaluated
-    before all else.
-    """
+    """Add the gate to the condition of a scan; ``first``: subqueries that are evaluated first."""
     around = _around(table)
     where = around.args.get("where")
     parts = (
@@ -270,21 +292,19 @@ def _gate(
 
 
 def _is_known(part: exp.Expr, first: list[exp.Expr]) -> bool:
-    """Whether a condition has subqueries, all of which are evaluated before all else."""
+    """Return whether a condition has subqueries, all of which are evaluated before all else."""
     inside = list(part.find_all(exp.Select))
     return bool(inside) and all(any(select is one for one in first) for select in inside)
 
 
 def _hidden(schema: Schema, index: Index | None) -> list[int]:
-    """The columns by which an UPDATE or DELETE would go by another index than this."""
+    """Return the columns that would make an UPDATE or DELETE use another index than this."""
     wanted = None if index is None else index.columns[0]
     return [one.columns[0] for one in schema.indexes if one.columns[0] != wanted]
 
 
 def _is_comparison(part: exp.Expr, schema: Schema, hidden: list[int]) -> bool:
-    """Whether a condition compares a column with a subquery, and the engine looks for rows by
-    that.
-    """
+    """Return whether a condition compares a column with a subquery, for an index lookup."""
     if not isinstance(part, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
         return False
     column = next((s for s in (part.this, part.expression) if isinstance(s, exp.Column)), None)
@@ -292,14 +312,14 @@ def _is_comparison(part: exp.Expr, schema: Schema, hidden: list[int]) -> bool:
 
 
 def _around(table: exp.Table) -> exp.Expr:
-    """The statement or the subquery that scans a table."""
+    """Return the statement or the subquery that scans a table."""
     around = table.find_ancestor(exp.Select, exp.Update, exp.Delete)
     assert around is not None
     return around
 
 
 def _if(parts: list[exp.Expr], value: exp.Expr) -> exp.Expr:
-    """The value if all of these hold, else 0: one after another, whatever the engine prefers."""
+    """Return the value if all of these hold, else 0, evaluated in this order."""
     if not parts:
         return value
     chosen = exp.If(this=exp.and_(*parts, copy=False), true=value)

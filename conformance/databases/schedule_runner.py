@@ -1,11 +1,10 @@
-"""Schedules executed on a database, step by step.
+"""Execution of litmus tests on a database: the schedule step by step, and the observed run.
 
-A litmus test of sessions carried out on a database: its schedule, step by step, and what was seen.
+A step that has to wait is postponed, and the schedule goes on. As soon as the database lets the
+transaction continue, it performs that step and those of its later steps that have come up
+meanwhile.
 
-A step that has to wait is put off, and the schedule goes on; the transaction goes on with it, and
-with its later steps that have come up meanwhile, as soon as the database lets it.
-
-An engine that is a database: a server of its own, on which sessions carry litmus tests out.
+The module also defines the engine of a database, which starts a server of its own.
 """
 
 from __future__ import annotations
@@ -46,77 +45,72 @@ __all__ = ["SqlEngine", "database_engine", "run_on_database"]
 
 @dataclass(frozen=True, slots=True)
 class SqlEngine:
-    """How an engine is spoken to, and what its errors mean."""
+    """SQL dialect, isolation levels and error codes of a database engine."""
 
     name: str
-    """The engine's name."""
+    """Name of the engine."""
     product: str
-    """What messages call it."""
+    """Name of the database in messages."""
     dialect: Dialect
-    """What is said otherwise to it."""
+    """SQL dialect of the database."""
     levels: Mapping[str, str]
-    """The isolation level that stands for each protocol."""
+    """SQL isolation level of each protocol."""
     conflicts: Mapping[str, str]
-    """What a transaction ends with, by SQLSTATE, if the database has ended it."""
+    """Outcome of a transaction that the database aborts, by SQLSTATE."""
     errors: Mapping[str, str]
-    """What an error is called, by SQLSTATE; else by that."""
+    """Names of errors, by SQLSTATE; an error without a name is called by its SQLSTATE."""
     unsaid: frozenset[str] = frozenset()
-    """The fields that it cannot tell of a transaction."""
+    """Fields of a transaction's run that this engine cannot observe."""
     whole: bool = False
-    """Whether a client has the rows of a query only once it is through: of one that is cut off it
-    cannot tell any.
-    """
+    """Whether a client gets the rows of a query only at its end; a cut-off query then has none."""
     planned: frozenset[str] = frozenset()
-    """The protocols under which it matters by which index a scan goes, though its rows are the
-    same.
-    """
+    """Protocols under which the index of a scan matters even if its rows are the same."""
     plan: Callable[[Server, str], tuple[tuple[str, str], ...]] | None = None
-    """The tables that a statement scans, each with the index by which it goes (empty: by none),
-    sorted.
+    """Function that returns the tables a statement scans, sorted, with their indexes (empty: none).
     """
 
 
 @dataclass(slots=True)
 class _Transaction:
-    """A transaction under way, and what was seen of it."""
+    """State of a running transaction and the observations of it."""
 
     texts: tuple[GatedStatement, ...]
-    """Its statements."""
+    """Statements of the transaction."""
     steps: list[Step] = field(default_factory=list)
-    """What it was asked for and has not done."""
+    """Requested steps that are not yet done."""
     asked: int = 0
-    """How many of its statements have begun."""
+    """Number of its statements that have begun."""
     ending: str = ""
-    """COMMIT or ROLLBACK, once it was told."""
+    """COMMIT or ROLLBACK, once requested."""
     busy: bool = False
-    """Whether it was told something that is not through."""
+    """Whether a request is not finished yet."""
     seen: Connection = IDLE
     passed: list[tuple[str | None, ...]] = field(default_factory=list)
-    """The rows that its statements before have given."""
+    """Rows that the scans of its earlier statements returned."""
     rows: list[Row] | None = None
     changed: int = 0
     waits: list[Wait] = field(default_factory=list)
     since: int = 0
-    """When it last began to wait; 0: it has done all that it was asked for since then."""
+    """Time at which it last began to wait; 0 if it has done all requested steps since then."""
     wants: str = ""
-    """For what it waits."""
+    """Lock or transaction that it waits for."""
     cut: bool = False
-    """Whether a query of it was cut off."""
+    """Whether one of its queries was cut off."""
     done: TransactionRun | None = None
 
     @property
     def came(self) -> int:
-        """How many rows its scans have given."""
+        """Number of rows that its scans have returned."""
         return len(self.passed) + len(self.seen.passed)
 
     @property
     def writes(self) -> bool:
-        """Whether there may be something of it that is not committed."""
+        """Whether it may have uncommitted changes."""
         begun = self.texts[: self.asked]
         return self.done is None and not all(_reads(one.text) for one in begun)
 
     def reached(self, step: Step) -> bool:
-        """Whether it has come as far as a step says that does not end it."""
+        """Return whether the transaction has reached the end of a step that does not end it."""
         ran = self.asked - self.busy
         match step.action:
             case "start":
@@ -130,8 +124,16 @@ class _Transaction:
 
 
 def run_on_database(server: Server, sql: SqlEngine, litmus: Litmus, protocol: str) -> Run:
-    """What happens to a litmus test; Refused for one that the engine cannot carry out, TimeLimit if
-    a statement neither ends nor waits for another in time. Nothing of it stays.
+    """Run a litmus test on a database server and return the observed run.
+
+    All tables and connections of the test are removed afterwards.
+
+    Raises
+    ------
+    Refused
+        The engine cannot run the test.
+    TimeLimit
+        A statement neither ends nor waits for another transaction in time.
     """
     made: list[str] = []
     try:
@@ -153,7 +155,7 @@ def run_on_database(server: Server, sql: SqlEngine, litmus: Litmus, protocol: st
 
 
 class _Schedule:
-    """The schedule of a litmus test, as far as it has come."""
+    """Execution state of the schedule of a litmus test."""
 
     def __init__(self, server: Server, sql: SqlEngine, litmus: Litmus, protocol: str) -> None:
         self.server, self.sql, self.litmus, self.protocol = server, sql, litmus, protocol
@@ -168,7 +170,7 @@ class _Schedule:
             self.refuse_unable(step)
 
     def refuse_unable(self, step: Step) -> None:
-        """Refused for a step at which no statement can be stopped here."""
+        """Raise Refused for a step at which no statement can be stopped on this engine."""
         if step.action == "step":
             raise Refused(
                 f"'{step}' would stop a scan at an arbitrary entry; a statement can be"
@@ -182,7 +184,7 @@ class _Schedule:
             )
 
     def refuse_planned(self) -> None:
-        """Undetermined if a scan does not go by the index that is said, where that matters."""
+        """Raise UndeterminedError if a scan uses an unexpected index where that matters."""
         for name, one in self.known.items() if self.protocol in self.sql.planned else ():
             for text, _, said in one.texts:
                 assert self.sql.plan is not None
@@ -191,7 +193,7 @@ class _Schedule:
                 except StatementError as error:
                     if error.failure.state not in self.sql.errors:
                         raise
-                    continue  # a constant of it fails where it is planned, before any scan begins
+                    continue  # a constant fails while planning, before any scan
                 if found != tuple(sorted(said)):
                     went, goes = (
                         " and ".join(f"{table} by {index or 'no index'}" for table, index in scans)
@@ -203,7 +205,7 @@ class _Schedule:
                     )
 
     def run(self) -> Run:
-        """All of it."""
+        """Run the whole schedule."""
         self.refuse_planned()
         self.versions.append(self.tables())
         for step in self.litmus.schedule.steps:
@@ -211,7 +213,7 @@ class _Schedule:
             if one.done is None:
                 one.steps.append(step)
                 self.go_on()
-        if self.unread:  # nobody is under way any more
+        if self.unread:  # no transaction is running any more
             self.versions[-1] = self.tables()
         return Run(
             self.litmus.name, self.sql.name, self.server.release, self.protocol, 0,
@@ -220,7 +222,7 @@ class _Schedule:
         )  # fmt: skip
 
     def end_of(self, name: str) -> TransactionRun:
-        """What became of a transaction, once the schedule is over; TimeLimit if it still waits."""
+        """Return the result of a transaction; raise TimeLimit if it waits beyond the schedule."""
         done = self.known[name].done
         if done is None:
             waits = self.known[name].seen.behind
@@ -231,14 +233,12 @@ class _Schedule:
         return done
 
     def tables(self) -> Mapping[str, Rows]:
-        """The tables as they are."""
+        """Return the current rows of all tables."""
         read = self.sql.dialect.read
         return {name: sort_rows(self.server.run(read.format(name))) for name in self.litmus.tables}
 
     def go_on(self) -> None:
-        """Do what the transactions were asked for, until each is done or waits; first who has
-        waited longest.
-        """
+        """Perform the requested steps, longest waiting first, until all are done or wait."""
         while ready := [
             name
             for name, one in self.known.items()
@@ -249,7 +249,7 @@ class _Schedule:
             self.settle()
 
     def advance(self, name: str, one: _Transaction) -> None:
-        """Ask a transaction for the next that its step wants, if there is something."""
+        """Send a transaction the next request that its current step needs, if any."""
         if one.seen is IDLE:
             self.server.open(name, self.sql.levels[self.protocol])
             one.seen = replace(IDLE)
@@ -279,12 +279,12 @@ class _Schedule:
         self.server.ask(name, text, stop)
 
     def settle(self) -> None:
-        """Look where everybody is, and take up what is through, as long as there is something."""
+        """Poll the connections and process finished requests until none is left."""
         while self.looked():
             pass
 
     def looked(self) -> bool:
-        """Whether something was through when this looked."""
+        """Poll all connections once; return whether a request was finished."""
         some = False
         self.clock += 1
         seen = self.server.settle()
@@ -298,7 +298,8 @@ class _Schedule:
         for found in seen.values():
             for name, behind, wants in found.failure.circle if found.failure is not None else ():
                 one = self.known[name]
-                if one.busy and (one.wants != wants if wants else not one.wants):  # nobody looked
+                # this wait began and ended between two polls
+                if one.busy and (one.wants != wants if wants else not one.wants):
                     one.waits.append(Wait(str(one.steps[0]), behind))
                     one.wants = wants
         for name, one in self.known.items():
@@ -315,7 +316,7 @@ class _Schedule:
         return some
 
     def through(self, name: str, one: _Transaction) -> None:
-        """A statement is through, or the transaction."""
+        """Process a finished statement, or the end of the transaction."""
         found = one.seen
         one.cut |= found.failure is not None and not one.ending and self.sql.whole
         one.rows = one.rows if found.rows is None else [*(one.rows or ()), *found.rows]
@@ -345,7 +346,7 @@ class _Schedule:
         exception: str | None = None,
         message: str | None = None,
     ) -> None:
-        """A transaction has ended."""
+        """Record the end of a transaction."""
         writes = outcome == "committed" and one.changed > 0
         version = len(self.versions) if writes else None
         passed = [*one.passed, *one.seen.passed]
@@ -369,12 +370,12 @@ class _Schedule:
 
 
 def _reads(text: str) -> bool:
-    """Whether a statement is a query."""
+    """Return whether a statement is a query."""
     return text.split(maxsplit=1)[0].upper() == "SELECT"
 
 
 def _row(cells: tuple[str | None, ...], schemas: tuple[Schema, ...]) -> Row:
-    """A row of a table, the first cell of which is the number of the table, from its texts."""
+    """Return a row of a table from its cells as texts; the first cell is the table's number."""
     schema = schemas[int(cells[0] or 0)]
     return tuple(
         _value(column, cell) for column, cell in zip(schema.columns, cells[1:], strict=True)
@@ -402,7 +403,7 @@ def database_engine(
     ready: Callable[[], object],
     install: Callable[[], Path] | None = None,
 ) -> Engine:
-    """The engine that speaks to a database in this SQL, and starts its server."""
+    """Return the engine of a database, which starts its own server."""
 
     @contextmanager
     def opened() -> Iterator[RunsTests]:

@@ -17,9 +17,9 @@ import scala.Function0;
 import scala.Option;
 
 /**
- * Sees every transaction of Delta's begin, in whatever thread of the JVM, and gives it to the gate that it belongs
- * to. Why it is written so: parking.py. It is compiled by Janino, which is in Spark, knows Java without its
- * generics, and makes private methods static (what they lock is then the class): there are none.
+ * Observer of every transaction of Delta in the JVM, in any thread; it assigns each one to the gate of its owner.
+ * parking.py explains the design. Janino, which is part of Spark, compiles this file. It supports no generics, and
+ * makes private methods static (a synchronized one would then lock the class), so there are no private methods.
  */
 public final class Watch implements TransactionExecutionObserver, Supplier {
     public static final String GATE = "isolitmus.gate";
@@ -35,7 +35,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
     private volatile Gate step;
     private Option next = Option.empty();
 
-    /** Be the observer of every thread, as often as it is asked to, and until it has been sent away as often. */
+    /** Become the observer of every thread, until go() was called as often as come(). */
     public synchronized void come(SparkContext context) {
         if (users++ == 0) {
             this.context = context;
@@ -55,7 +55,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             .org$apache$spark$sql$delta$ThreadStorageExecutionObserver$_setter_$threadObserver_$eq(threads);
     }
 
-    /** A gate for the transactions on a table (null: on any) that the threads begin that have its name. */
+    /** Returns a gate for the transactions on a table (null: any) of the threads that have its name. */
     public Gate gate(String name, String table, int stop) {
         Gate gate = new Gate(this, name, table, stop);
         gates.put(name, gate);
@@ -66,7 +66,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
         gates.remove(name);
     }
 
-    /** Whose the transactions are that threads without a name begin: for the time of a step (null: nobody's). */
+    /** Assigns the transactions of threads without a name to a gate (null: none), for the time of a step. */
     public void attribute(Gate gate) {
         step = gate;
     }
@@ -80,7 +80,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
         return this;
     }
 
-    /** Delta begins a transaction. Its table is seen by beginning it once more before it counts. */
+    /** Delta begins a transaction. It is begun once to see its table, and again if it had to wait at the gate. */
     public OptimisticTransaction startingTransaction(Function0 begin) {
         Gate gate = current();
         OptimisticTransaction seen = (OptimisticTransaction) begin.apply();
@@ -113,7 +113,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
 
     public void transactionAborted() {}
 
-    /** What holds the transactions of one callable at a phase and at those after it, until it is opened. */
+    /** Gate that holds the transactions of one callable at a phase and the later ones, until it is opened. */
     public static final class Gate {
         private final Watch watch;
         private final String name;
@@ -129,7 +129,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             this.stop = stop;
         }
 
-        /** The thread is the callable's own. */
+        /** The current thread belongs to the callable. */
         public void enter() {
             worker = Thread.currentThread();
             watch.context.setLocalProperty(GATE, name);
@@ -162,7 +162,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             return held.transaction;
         }
 
-        /** A transaction comes to a phase; whether it had to wait. */
+        /** A transaction reaches a phase; returns whether it had to wait. */
         synchronized boolean pass(Held held, int phase) {
             boolean waited = false;
             held.phase = phase;
@@ -187,7 +187,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             notifyAll();
         }
 
-        /** Let go what is held, and hold what is begun by others at this phase. */
+        /** Releases the held transactions to their end, and holds the others at this phase. */
         public synchronized void openOnce(int stop) {
             for (Object item : seen) {
                 Held held = (Held) item;
@@ -196,7 +196,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             open(stop);
         }
 
-        /** Let what is held go on by a step: to its commit, and from there to its end. */
+        /** Releases the held transactions by a step: to their commit, and from there to their end. */
         public synchronized void advance() {
             for (Object item : seen) {
                 Held held = (Held) item;
@@ -212,12 +212,12 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             return held.waits && held.phase >= Math.max(stop, held.reach) && !held.free;
         }
 
-        /** Whether something waits here. */
+        /** Whether a transaction is held here. */
         public synchronized boolean holds() {
             return holdsBefore(COMMIT + 1);
         }
 
-        /** Whether something waits here that has not come to its commit. */
+        /** Whether a transaction is held here before its commit. */
         public synchronized boolean reads() {
             return holdsBefore(COMMIT);
         }
@@ -232,7 +232,7 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             return false;
         }
 
-        /** Whether the callable, once it has returned, has left nothing behind in another thread. */
+        /** Whether no transaction of the callable still runs in another thread; asked after it has returned. */
         public synchronized boolean settled() {
             for (Object item : seen) {
                 Held held = (Held) item;
@@ -244,8 +244,8 @@ public final class Watch implements TransactionExecutionObserver, Supplier {
             return true;
         }
 
-        /** A line for each transaction: its id, what it read, the last phase that it came to, the version that it
-         * made, the newest version when it failed; -2 where there is none.
+        /** A line for each transaction: id, read version, last phase, committed version, and the newest version
+         * when it failed; -2 for a missing version.
          */
         public synchronized String attempts() {
             StringBuilder lines = new StringBuilder();

@@ -1,1 +1,1 @@
-"""The engine delta: Delta Lake on a Spark session."""
+"""The engine delta: Delta Lake on Spark."""

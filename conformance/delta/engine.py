@@ -1,13 +1,9 @@
-"""The engine delta: a litmus test executed on Spark with Delta, and its clients.
+"""The engine delta: litmus tests executed by PySpark with Delta Lake.
 
-The engine PySpark with Delta: a litmus test carried out for real, and what was seen.
-
-Each transaction is a SparkSession of its own, or one that it shares, and gets the author's text
-unchanged but for parameters, which become literals. ``x.start`` runs the statement up to its
-commit, ``x.commit`` lets the commit go and waits for the end, ``x`` alone runs the statement as
-anybody would. Whatever a commit says of itself is read from the log.
-
-The clients of a litmus test's transactions on Spark: their sessions, and what each runs in its own.
+Each transaction has a SparkSession of its own, or one that it shares with others. Its statement is
+the author's text with literals in the place of parameters. ``x.start`` runs the statement up to its
+commit, ``x.commit`` releases the commit and waits for the end, ``x`` alone runs the whole statement
+without holding it. The details of commits are read from the log.
 """
 
 from __future__ import annotations
@@ -70,11 +66,11 @@ __all__ = [
 ]
 
 WRITE = "spark.databricks.delta.write"
-"""The beginning of the confs of idempotent writes (DeltaSQLConf.scala)."""
+"""Prefix of the confs of idempotent writes (DeltaSQLConf.scala)."""
 
 
 class SparkClients:
-    """Opens a SparkSession for each transaction, or for those that share one."""
+    """SparkSessions of the transactions of a litmus test, and the statements that run in them."""
 
     def __init__(self, litmus: Litmus, tables: EngineTables, inits: Sequence[int]) -> None:
         self._litmus = litmus
@@ -86,11 +82,14 @@ class SparkClients:
         self._values: dict[str, dict[str, Value]] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Whether a transaction's client has been at work."""
+        """Return whether the client of a transaction has been opened."""
         return name in self._open
 
     def open(self, name: str) -> None:
-        """Open the session of a transaction's client; confs of the one before it in it are gone."""
+        """Open the session of a transaction's client.
+
+        In a shared session, the confs of the client before it are undone.
+        """
         session = self._litmus.client(name).session
         if session is None:
             self._open[name] = self._tables.client()
@@ -104,7 +103,7 @@ class SparkClients:
                 spark.conf.set(key, value)
 
     def asking(self, name: str) -> Callable[[], None]:
-        """What the client runs and reads outside the transaction, as a callable."""
+        """Return a callable that does what the client runs and reads before the transaction."""
         spark, client = self._open[name], self._litmus.client(name)
 
         def ask() -> None:
@@ -118,7 +117,7 @@ class SparkClients:
         return ask
 
     def statement(self, name: str) -> Callable[[], Rows | None]:
-        """The transaction's own statement as a callable; its confs are set."""
+        """Set the confs of a transaction and return a callable that runs its statement."""
         spark, client = self._open[name], self._litmus.client(name)
         statement = self._litmus.transactions[name]
         confs = {**self._tables.layout(target_table(statement)), **client.conf}
@@ -150,7 +149,7 @@ class SparkClients:
         return tuple(map(plain_row, spark.sql(self._placed(sql)).collect()))
 
     def close(self) -> None:
-        """Uncache what they cached: a cache belongs to all sessions of the JVM."""
+        """Uncache the tables that the clients cached; a cache belongs to the whole JVM."""
         for name, spark in self._open.items():
             for aside in self._litmus.client(name).before:
                 if isinstance(aside, CacheTable):
@@ -158,12 +157,12 @@ class SparkClients:
 
 
 def target_table(statement: Statement) -> str | None:
-    """The table that a statement writes."""
+    """Return the table that a statement writes; None for a query."""
     return None if isinstance(statement, Read) else statement.target
 
 
 def statement_body(statement: Statement, spark: Any) -> Callable[[], Rows | None]:
-    """The statement as a callable: runs the author's text, returns the rows of a reader."""
+    """Return a callable that runs the statement and returns the rows of a query, else None."""
 
     def run() -> Rows | None:
         rows = spark.sql(statement.sql).collect()
@@ -175,8 +174,10 @@ def statement_body(statement: Statement, spark: Any) -> Callable[[], Rows | None
 def _write(
     write: DataFrameWrite, app: tuple[str, int] | None, spark: Any, tables: EngineTables
 ) -> Callable[[], Rows | None]:
-    """A write of the DataFrame API, into the table's path: the columns by position, as INSERT has
-    them; those that it adds have their own names. Or a micro-batch, of this query and number.
+    """Return a callable that writes into the table's path by the DataFrame API.
+
+    Columns are matched by position, as in INSERT; additional columns keep their own names. A
+    streaming write adds a micro-batch with the query and the number of ``app``.
     """
     schema = tables.schemas[write.table]
     names = [c.name for c in schema.columns]
@@ -196,12 +197,11 @@ def _write(
 
 
 ENGINE = "delta"
-"""This engine's name on the command line and in results."""
+"""Name of this engine on the command line and in results."""
 LOADING = ("reorder", "merge-by-source", "restore-loses")
-"""Litmus tests that load the classes that most others need, too."""
+"""Litmus tests that load the classes that most others need."""
 AT_ONCE = 3
-"""So many replays at a time, each on tables of its own: one waits for Spark more than it
-computes.
+"""Default number of concurrent replays, each with its own tables; a replay mostly waits for Spark.
 """
 
 
@@ -213,16 +213,36 @@ def replay(
     seconds: float = 180.0,
     logs: Path | None = None,
 ) -> Run:
-    """Execute the schedule of a litmus test, or of the one with this name or path, on real tables
-    of the protocol's isolation level.
+    """Execute the schedule of a litmus test on real tables.
 
-    ``seconds`` is the time limit of each step (the first one of a cold session can take 20 on a
-    loaded machine). ``logs`` is a folder to which the logs of the tables are copied at the end,
-    each to a folder of its table's name. Raises UnknownName for a protocol that Delta does not
-    have, LitmusError for an abstract history, which has no statements, and if an init statement
-    fails, TimeLimit, EngineUnavailable if the JVM dies, and EngineFailed if Delta fails at what is
-    no transaction; one that fails is an outcome. Leaves no table, no thread and no parked statement
-    behind, whatever happens.
+    No table, thread or parked statement is left behind, whatever happens.
+
+    Parameters
+    ----------
+    litmus : Litmus, str or Path
+        Litmus test, or its name or path.
+    protocol : SpecLike
+        Protocol, whose isolation level the tables get.
+    session : Session
+        Session with Delta.
+    seconds : float
+        Time limit of each step. The first step of a cold session can take 20 s on a loaded machine.
+    logs : Path, optional
+        Folder to which the logs of the tables are copied at the end, one folder for each table's
+        name.
+
+    Raises
+    ------
+    UnknownName
+        Delta does not have the protocol.
+    LitmusError
+        The test is an abstract history, which has no statements, or an init statement fails.
+    TimeLimit
+        A step took too long.
+    EngineUnavailable
+        The JVM ended.
+    EngineFailed
+        Delta fails outside the transactions. A transaction that fails is an outcome.
     """
     test = load_litmus(litmus)
     if isinstance(test, HistoryTest):
@@ -258,13 +278,14 @@ def _opened() -> Iterator[RunsTests]:
 
 
 def open_delta(session: Session) -> RunsTests:
-    """The engine in a session that is open."""
+    """Return the engine in an open session."""
     return RunsTests(session.version, lambda litmus, spec: replay(litmus, spec.name, session))
 
 
 def _install() -> Path:
-    """Leave the classes that a session loads for the next ones (``class_archive``), if they are not
-    there: the archive. It takes a minute; EngineUnavailable if nothing comes of it.
+    """Write the archive of the classes that a session loads (``class_archive``); return its path.
+
+    An existing archive is kept. It takes a minute; raises EngineUnavailable if it fails.
     """
     place = class_archive(find_java())
     if place.is_file():
@@ -302,7 +323,7 @@ DELTA = Engine(
 def _others(
     litmus: Litmus, tables: EngineTables, chronicle: CommitHistory
 ) -> Iterator[Mapping[str, RunsTransactions]]:
-    """Who carries out the transactions of other writers, by the names of these."""
+    """Yield the executors of the transactions of other writers, by transaction name."""
     from isolitmus.conformance.engines import joinable_engine
 
     under = {name: c.protocol for name, c in litmus.clients.items() if c.protocol is not None}
@@ -318,8 +339,9 @@ def _others(
 def _filled(
     litmus: Litmus, tables: EngineTables, level: str, parking: Parking, session: Session
 ) -> tuple[int, ...]:
-    """Make the tables and run the init statements, or copy what they have left before; the version
-    of its table after each, by Delta's own number.
+    """Create the tables and run the init statements, or copy the tables that they left before.
+
+    Returns the table version after each init statement, in Delta's own numbers.
     """
     key = None if tables.key is None else (level, tables.key)
     if key in session.kept:
@@ -357,13 +379,14 @@ STOPS: dict[Action, Phase] = {
     "park-commit": "commit",
     "start": "commit",
 }
-"""The phase at which a step leaves its statement."""
+"""Phase at which each step holds its statement."""
 
 
 @dataclass(slots=True)
 class _StartedThread:
-    """A transaction under way: its thread, the version when its snapshot was taken, its commits so
-    far; ``held`` while its snapshot is not taken.
+    """Running transaction: its thread, the version at its snapshot, and its commits so far.
+
+    ``held`` is True until its snapshot is taken.
     """
 
     thread: HeldTransaction[Rows | None] | HeldTransaction[None]
@@ -437,7 +460,7 @@ class _SparkReplay:
         started.commits += self._chronicle.update()
 
     def _ask(self, name: str) -> None:
-        """What comes before a transaction, once; if it fails, that is how the transaction ends."""
+        """Run what comes before a transaction, once; its failure is the transaction's failure."""
         if name in self._clients:
             return
         self._clients.open(name)

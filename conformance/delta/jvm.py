@@ -1,17 +1,15 @@
-"""A JVM with Spark's gateway, and an archive of its classes.
+"""JVM with Spark's gateway, and a class data archive for its start.
 
-A JVM of our own with Spark's gateway in it: started, talked to, and always ended.
+The JVM is started, used and always ended by this module. PySpark's ``launch_gateway`` can start a
+JVM too, but then no caller holds the process while it starts: a Ctrl-C during the first download
+would leave it behind, and Ivy would write on the terminal. ``launch_gateway`` also connects to an
+existing JVM that the environment names (spark-submit runs Python programs in this way); that is
+used here.
 
-PySpark's ``launch_gateway`` can start a JVM too, but then nobody holds the process while it starts:
-a Ctrl-C during the first download would leave it behind, and Ivy would write on the terminal. It
-also connects to a JVM that is there already and says where in the environment (the way in which
-spark-submit runs Python programs); that is the way taken here.
-
-An archive of the classes that Spark with Delta loads: Java maps it into memory instead of reading,
-checking and linking thousands of them from jars, at each start (class data sharing, JEP 350).
-
-It belongs to one Java and one installed PySpark and lies in the Python environment of the latter.
-Java looks whether it fits and, if not, starts without it.
+The archive holds the classes that Spark with Delta loads. Java maps it into memory instead of
+reading, checking and linking thousands of classes from jars at each start (class data sharing,
+JEP 350). An archive belongs to one Java and one installed PySpark, and lies in the Python
+environment of the latter. Java checks whether it fits and starts without it if not.
 """
 
 from __future__ import annotations
@@ -40,19 +38,24 @@ if TYPE_CHECKING:
 __all__ = ["archive_option", "class_archive", "open_gateway"]
 
 START_LIMIT = 600.0
-"""Seconds for Java to start and Ivy to fetch the jars, on a slow line."""
+"""Time limit in seconds to start Java and download the jars, for a slow line."""
 
 
 @contextmanager
 def open_gateway(
     java: Java, conf: Mapping[str, str], directory: Path, grace: float = GRACE
 ) -> Iterator[Any]:
-    """A py4j gateway into a new JVM with this Spark configuration; the JVM ends with the block, or
-    is killed ``grace`` seconds after it.
+    """Open a py4j gateway into a new JVM with this Spark configuration.
 
-    What the JVM and Ivy print goes to ``engine.log`` in the directory. EngineUnavailable: the JVM
-    ended before it was ready, with the reason from that file, or while the block lasts; TimeLimit:
-    it took too long.
+    The JVM ends with the block, or is killed ``grace`` seconds after it. Output of the JVM and of
+    Ivy goes to ``engine.log`` in the directory.
+
+    Raises
+    ------
+    EngineUnavailable
+        The JVM ended before it was ready, with the reason from that file, or during the block.
+    TimeLimit
+        The start took too long.
     """
     address, log = directory / "gateway", directory / "engine.log"
     with log.open("wb") as output:
@@ -74,12 +77,13 @@ def open_gateway(
     finally:
         logging.getLogger().removeFilter(_not_py4j)
         end_child(process, grace)
-        if opened is not None:  # not before: py4j waits for ever where Java has called Python back
+        # after the end of the JVM: py4j would wait forever if Java has called Python back
+        if opened is not None:
             opened.close()
 
 
 def _ended(process: subprocess.Popen[bytes], error: Exception) -> bool:
-    """Whether the JVM is gone; who no longer hears it may know before the system does."""
+    """Return whether the JVM is gone; after a network error, wait 2 s for the process to end."""
     from py4j.protocol import Py4JNetworkError
 
     if isinstance(error, EngineUnavailable):
@@ -109,7 +113,7 @@ def _launch(
                 "SPARK_HOME": str(home),
                 "PYSPARK_PYTHON": (
                     sys.executable
-                ),  # what Java starts by itself, for Spark Connect say
+                ),  # for processes that Java starts, e.g. for Spark Connect
                 "SPARK_CONNECT_MODE": "0",
                 "_PYSPARK_DRIVER_CONN_INFO_PATH": str(address),
             },
@@ -136,7 +140,7 @@ def _await(
 
 
 def _reason(text: str, conf: Mapping[str, str], status: int) -> str:
-    """Why the JVM ended, as one sentence, of what it wrote and of its exit status."""
+    """Return why the JVM ended, as one sentence, from its output and exit status."""
     if status < 0:
         return f"Spark's JVM was killed by {signal.Signals(-status).name} before it was ready"
     jar = conf.get("spark.jars.packages", "")
@@ -162,7 +166,7 @@ def _reason(text: str, conf: Mapping[str, str], status: int) -> str:
 
 
 def _read_address(address: Path) -> tuple[int, str]:
-    """Port and secret as Spark's gateway server writes them: two lengths or numbers, big-endian."""
+    """Return port and secret as Spark's gateway server writes them: integers are big-endian."""
     data = address.read_bytes()
     port, length = struct.unpack_from(">ii", data)
     return port, data[8 : 8 + length].decode()
@@ -176,7 +180,7 @@ def _connect(port: int, secret: str) -> Any:
         "PYSPARK_GATEWAY_SECRET": secret,
         "PYSPARK_PIN_THREAD": (
             "true"
-        ),  # one JVM thread for each Python thread: whose a transaction is says its thread
+        ),  # one JVM thread for each Python thread, which identifies transactions
     }
     before = {key: os.environ.get(key) for key in ours}
     os.environ.update(ours)
@@ -191,16 +195,18 @@ def _connect(port: int, secret: str) -> Any:
 
 
 def _not_py4j(record: logging.LogRecord) -> bool:
-    """Of what the root logger is told, not what py4j tells it (``GatewayClient.send_command``): the
-    traceback of a Ctrl-C or of the JVM's end while a thread waited for the JVM. Either is raised
-    there, too.
+    """Return whether a log record is not from py4j (``GatewayClient.send_command``).
+
+    py4j logs the traceback of a Ctrl-C, or of the JVM's end while a thread waits for the JVM. Both
+    errors are raised there, too.
     """
     return record.module != "java_gateway"
 
 
 def _no_more_finalizers(opened: Any) -> None:
-    """py4j has a thread that tells the JVM which objects Python has dropped. It ends; cut off by
-    the end of the JVM instead, it would print a traceback.
+    """End py4j's finalizer thread, which tells the JVM which objects Python has dropped.
+
+    If the end of the JVM cut it off instead, it would print a traceback.
     """
     from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER
 
@@ -210,7 +216,7 @@ def _no_more_finalizers(opened: Any) -> None:
 
 
 def class_archive(java: Java) -> Path:
-    """Where the archive for this Java and the installed PySpark is, or is to be."""
+    """Return the path of the archive, existing or not, for this Java and the installed PySpark."""
     import pyspark
 
     program = Path(shutil.which(java.command) or java.command).resolve()
@@ -220,8 +226,10 @@ def class_archive(java: Java) -> Path:
 
 
 def archive_option(archive: Path) -> str:
-    """Java's option to read an archive, empty where there is none.
+    """Return Java's option to read an archive, empty if the archive does not exist.
 
+    Examples
+    --------
     >>> archive_option(Path("nowhere.jsa"))
     ''
     """

@@ -1,8 +1,8 @@
-"""A real table at a version as the model has tables: its columns, its properties, the files that
-are live.
+"""Conversion of a real Delta table at a version into a table of the model.
 
-What the model does not have is refused with the reason. Which rows share a file decides which
-commits conflict, so the files are those of the log, with the statistics that the log has of them.
+The result has the columns, properties and live files of the table. The layout of rows in files
+decides which commits conflict, so the files are those of the log, with the statistics that the log
+records. NotModelled is raised, with the reason, for what the model does not support.
 """
 
 from __future__ import annotations
@@ -37,44 +37,45 @@ if TYPE_CHECKING:
 __all__ = ["MOST_ROWS", "LoggedTable", "Shape", "file_shapes", "read_logged_table"]
 
 PLAIN = ("comment", f"{MAPPING}id", f"{MAPPING}physicalName")
-"""What a column may have besides its type."""
+"""Metadata keys that a column may have."""
 MOST_ROWS = 10_000
-"""So many rows the model is asked about: it goes through them one by one."""
+"""Maximum number of rows of a table in the model, which processes them one by one."""
 
 A = TypeVar("A")
 Shape = tuple["Row", int, int, tuple["Stats | None", ...]]
-"""A file without its rows: partition, how many rows it was written with, how many of them are
-marked as deleted, statistics of the columns that are no partition's."""
+"""File without its rows.
+
+The entries are the partition, the number of rows written, the number of these marked as deleted,
+and the statistics of each column that is not a partition column.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedTable:
-    """A table as the log has it at a version."""
+    """Table as the log describes it at a version."""
 
     name: str
-    """What statements call it."""
+    """Name of the table in statements."""
     declared: TomlTable
-    """What a litmus file would say in ``[tables.name]``."""
+    """Content of ``[tables.name]`` in a litmus file for this table."""
     properties: Mapping[str, str]
-    """All that it has."""
+    """All table properties."""
     protocol: str
-    """The one that its isolation level asks for."""
+    """Protocol for the isolation level of the table."""
     files: tuple[LogFile, ...]
-    """Those that are in force."""
+    """Live files."""
     types: Mapping[str, Type]
-    """Of its columns, by name."""
+    """Type of each column, by name."""
     physical: Mapping[str, str]
-    """The names of its columns in the files."""
+    """Name of each column in the data files."""
 
     @property
     def rows(self) -> int:
-        """How many rows its files were written with; NotModelled if the log does not say."""
+        """Number of rows written to the live files; raises NotModelled if the log does not say."""
         return sum(_count(file) for file in self.files)
 
     def schema(self, declared: Schema, rows: Mapping[str, Rows]) -> Schema:
-        """The table as declared with its properties and files, given the rows of each file by
-        path.
-        """
+        """Return the declared table with properties and files, given each file's rows by path."""
         held = []
         for number, file in enumerate(self.files):
             partition, written, dead, stats = self.shape(file)
@@ -91,7 +92,7 @@ class LoggedTable:
         return replace(declared, properties=self.properties, held=tuple(held))
 
     def shape(self, file: LogFile) -> Shape:
-        """What the log says of a file."""
+        """Return the log's description of a file."""
         said = json.loads(file.stats or "{}")
         values = file.partition or {}
         partitions = self.declared["partitioned_by"]
@@ -121,11 +122,24 @@ class LoggedTable:
 def read_logged_table(
     commits: Sequence[LogCommit], name: str, rows_per_file: int | None = None
 ) -> LoggedTable:
-    """The table after these commits, which begin with version 0, under a name of the model's.
+    """Return the table after these commits, which start with version 0.
 
-    ``rows_per_file`` is the most that whoever writes it puts into a file. NotModelled for what the
-    model does not have.
+    Parameters
+    ----------
+    commits : sequence of LogCommit
+        Commits of the log, from version 0.
+    name : str
+        Name of the table in the model.
+    rows_per_file : int, optional
+        Maximum number of rows that the writers put into a file.
 
+    Raises
+    ------
+    NotModelled
+        The model does not support the table.
+
+    Examples
+    --------
     >>> from isolitmus.model.delta.log import LogCommit, LogMetadata, LogProtocol
     >>> field = {"name": "id", "type": "integer", "nullable": True, "metadata": {}}
     >>> metadata = LogMetadata(schema=json.dumps({"fields": [field]}))
@@ -163,7 +177,7 @@ def read_logged_table(
 
 
 def file_shapes(schema: Schema, files: Iterable[File]) -> list[Shape]:
-    """The files of the model, as ``LoggedTable.shape`` has those of a log."""
+    """Return the shapes of the model's files, in the form of ``LoggedTable.shape``."""
 
     def said(index: int, stats: Stats | None) -> Stats | None:
         if index in schema.partition_indexes or stats is None:
@@ -183,7 +197,7 @@ def file_shapes(schema: Schema, files: Iterable[File]) -> list[Shape]:
 
 
 def _newest(actions: Iterable[A | None]) -> A:
-    """The one that is in force."""
+    """Return the action that is in force."""
     return [action for action in actions if action is not None][-1]
 
 
@@ -197,7 +211,7 @@ def _refuse_column(column: Mapping[str, Any]) -> None:
 
 
 def _count(file: LogFile) -> int:
-    """With how many rows a file was written."""
+    """Return the number of rows that a file was written with."""
     count = json.loads(file.stats or "{}").get("numRecords")
     if not isinstance(count, int):
         raise NotModelled(f"the log does not say how many rows {file.path} has")
@@ -205,7 +219,7 @@ def _count(file: LogFile) -> int:
 
 
 def _value(said: Any, type_: Type) -> Value:
-    """A value as the log has it: of a partition a text, of statistics what JSON has."""
+    """Return a value of the log: partition values are texts there, statistics are JSON values."""
     if said is None:
         return None
     match type_:

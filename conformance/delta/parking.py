@@ -1,29 +1,25 @@
-"""Parking of statements at a phase of their transactions, and the watch that makes it possible.
+"""Transactions of Delta held at phases, and statements parked there until they are released.
 
-A statement that stops at a phase of its transaction, until it is told to go on.
+Delta asks for an observer when it begins a transaction (DeltaLog.startTransaction), and looks it up
+by thread (TransactionExecutionObserver.scala). Its own observer for tests, which holds phases
+(fuzzer/), serves one transaction of one thread, and knows neither the table nor the version that is
+read. So while a watch is active, Delta finds the observer of ``Watch.java`` on every thread. It
+sees the transaction itself, determines its owner and its table, and gives it an observer of its
+own. It is written in Java because an exception has to pass through it unchanged.
 
-``conformance.delta.parking`` says how Delta's transactions are held. A statement that has nothing
-to record never comes to its commit, and what writes other tables only never to one of the table
-that is asked for: it is parked *or* it has ended. What it has in other threads belongs to it: none
-of its transactions goes beyond the phase while it is parked, and it has not ended while one of them
-waits or commits.
+A transaction can be held at INIT (the statement is analysed, and its snapshot not taken, unless it
+brings its own: OPTIMIZE), PREPARE (it has read and written its data files) and COMMIT (it knows its
+level and whether it is blind, and has tried no version yet). It holds no lock at any of them.
 
-Delta's transactions as they happen: seen in whatever thread they begin, and held at a phase.
+The owner of a transaction is a Spark property of its thread. Spark passes it on to threads that are
+started there, such as a streaming query's or a ``pyspark.InheritableThread``. A thread of Python
+has no such property: its transactions belong to the statement whose step is in progress, since only
+one is at a time.
 
-Delta asks for an observer whenever it begins a transaction (DeltaLog.startTransaction), and finds
-it by the thread (TransactionExecutionObserver.scala). Its own observer for tests, which holds
-phases (fuzzer/), serves one transaction of one thread, and knows neither the table nor the version
-that is read. So while somebody watches, Delta finds ours on every thread (``Watch.java``): it sees
-the transaction itself, asks whose it is and of which table, and gives it an observer of its own.
-Java's, because an exception has to pass through it as it is.
-
-Held are INIT (the statement is analysed, its snapshot not taken, but where it brings its own:
-OPTIMIZE), PREPARE (it has read and written its data files) and COMMIT (it knows its level and
-whether it is blind, and has tried no version yet): at none of them does it hold a lock.
-
-Whose a transaction is says a Spark property of its thread, which Spark hands on to the threads that
-are started there, a streaming query's or a ``pyspark.InheritableThread``. A thread of Python's says
-nothing: it is theirs who are in the middle of a step, since nobody else is then.
+A statement that records nothing never reaches its commit, and one that writes only other tables
+never reaches a commit on the observed table. It is then not parked, but has ended. Transactions in
+other threads of a statement belong to it: none of them passes the phase while it is parked, and it
+has not ended while one of them waits or commits.
 """
 
 from __future__ import annotations
@@ -60,95 +56,96 @@ __all__ = [
 ]
 
 Phase = Literal["init", "prepare", "commit"]
-"""Where a transaction can be held: at the start of this phase."""
+"""Phase at whose start a transaction can be held."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
 NONE = -2
-"""No version, in what Java tells: −1 is that of a table that is not there yet."""
+"""Sentinel for "no version" in the output of Watch.java; −1 is the version of a missing table."""
 
 _compiling = Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class CommitAttempt:
-    """A transaction as Delta has it. One that has neither made a version nor failed has nothing to
-    commit, or is under way.
+    """Transaction as Delta reports it.
+
+    One without a version or a failure has nothing to commit, or is still running.
     """
 
     id: str
-    """What its commit has as ``txnId``."""
+    """``txnId`` of its commit."""
     read_version: int | None
-    """The version that it read; None while it has not."""
+    """Version that it read; None before its snapshot."""
     phase: Phase
-    """The last one that it came to."""
+    """Last phase that it reached."""
     version: int | None
-    """The version that it made."""
+    """Version that it committed."""
     failed_at: int | None
-    """The newest version when its commit failed."""
+    """Newest version when its commit failed."""
 
     @property
     def tried(self) -> bool:
-        """Whether it came to its commit."""
+        """Whether it reached its commit."""
         return self.phase == "commit"
 
     @property
     def met(self) -> range:
-        """The versions between what it read and what it made, or those that were there when it
-        failed.
-        """
+        """Versions of concurrent commits: after its snapshot, before its own commit or failure."""
         read = -1 if self.read_version is None else self.read_version
         end = self.version if self.failed_at is None else self.failed_at + 1
         return range(read + 1, read + 1 if end is None or not self.tried else end)
 
 
 def version_read_by(attempts: Iterable[CommitAttempt]) -> int | None:
-    """What the first of these read that came to its commit, or else the first; None if none has."""
+    """Return the read version of the first transaction that reached its commit, else of the first.
+
+    None if there is no transaction.
+    """
     reads = sorted(attempts, key=lambda attempt: not attempt.tried)
     return reads[0].read_version if reads else None
 
 
 def versions_made_by(attempts: Iterable[CommitAttempt]) -> tuple[int, ...]:
-    """The versions that these made."""
+    """Return the versions that these transactions committed, sorted."""
     return tuple(sorted(a.version for a in attempts if a.version is not None))
 
 
 class Gate:
-    """Where the transactions of one callable pass, those on a table (None: on any), and are
-    held.
-    """
+    """Point that holds the transactions of one callable, on one table or on any table."""
 
     def __init__(self, java: Any) -> None:
         self.java = java
 
     def enter(self) -> None:
-        """The calling thread is the callable's."""
+        """Assign the calling thread to the callable."""
         self.java.enter()
 
     def leave(self) -> None:
-        """It is not any more."""
+        """End the assignment of the calling thread."""
         self.java.leave()
 
     def open(self, until: Phase | None) -> None:
-        """Hold at a phase, and those after it, from now on; None: let everything go."""
+        """Hold transactions at this phase and the later ones from now on; None: release all."""
         self.java.open(_number(until))
 
     def open_once(self, until: Phase) -> None:
-        """Let go to its end what is held, and hold the other transactions."""
+        """Release the held transactions to their end, and hold the others at this phase."""
         self.java.openOnce(_number(until))
 
     def advance(self) -> None:
-        """Let what is held go on by a step, to its commit, and from there to its end; others are
-        held as before.
+        """Release the held transactions by a step: to their commit, and from there to their end.
+
+        Other transactions are held as before.
         """
         self.java.advance()
 
     @property
     def reads(self) -> bool:
-        """Whether a transaction waits here that has not come to its commit."""
+        """Whether a transaction is held here before its commit."""
         return bool(self.java.reads())
 
     @property
     def holds(self) -> bool:
-        """Whether a transaction waits here."""
+        """Whether a transaction is held here."""
         return bool(self.java.holds())
 
     @property
@@ -158,12 +155,12 @@ class Gate:
 
     @property
     def attempts(self) -> tuple[CommitAttempt, ...]:
-        """The transactions that have begun, in this order."""
+        """Transactions that have begun, in order."""
         return tuple(_attempt(*line.split()) for line in self.java.attempts().splitlines())
 
 
 class TransactionWatch:
-    """Makes gates; a context manager: it watches for the length of the block."""
+    """Context manager that observes the transactions of a session and creates gates for them."""
 
     def __init__(self, session: Session) -> None:
         self._context = java_session(session.spark).sparkContext()
@@ -181,15 +178,23 @@ class TransactionWatch:
             self._java.forget(name)
 
     def gate(self, name: str, table: Path | None, stop: Phase | None) -> Gate:
-        """A gate by a name that no other has, for a table at a path or for any, that holds at a
-        phase.
+        """Return a gate that holds transactions at a phase.
+
+        Parameters
+        ----------
+        name : str
+            Unique name of the gate.
+        table : Path or None
+            Path of the table whose transactions are held; None for any table.
+        stop : Phase or None
+            Phase at which they are held; None for none.
         """
         self._names.append(name)
         path = None if table is None else str(table.resolve())
         return Gate(self._java.gate(name, path, _number(stop)))
 
     def attribute(self, gate: Gate | None) -> None:
-        """Whose the transactions are, from now on, of threads that say nothing; None: nobody's."""
+        """Assign transactions of threads without an owner to a gate (None: to none) from now on."""
         self._java.attribute(None if gate is None else gate.java)
 
 
@@ -208,7 +213,7 @@ def _attempt(identity: str, read: str, phase: str, version: str, failed_at: str)
 
 @lru_cache(maxsize=1)
 def _watch(jvm: Any) -> Any:
-    """The one watch of a JVM. EngineUnavailable, one sentence, where Delta is another one."""
+    """Return the one watch of a JVM; raise EngineUnavailable for another version of Delta."""
     from py4j.protocol import Py4JError
 
     source = (
@@ -230,11 +235,11 @@ def _watch(jvm: Any) -> Any:
 T = TypeVar("T")
 
 LAST_SECONDS = 15
-"""How long an abandoned statement may take to notice that its jobs are cancelled."""
+"""Time in seconds for an abandoned statement to notice that its jobs are cancelled."""
 
 
 class HeldTransaction(Generic[T]):
-    """One statement in a thread of its own; made by a Parking, which also sees to its end."""
+    """Statement in its own thread; created and ended by a ``Parking``."""
 
     def __init__(
         self, name: str, body: Callable[[], T], session: Session, group: str, gate: Gate
@@ -260,34 +265,32 @@ class HeldTransaction(Generic[T]):
 
     @property
     def held(self) -> bool:
-        """Whether it waits to be let go."""
+        """Whether it waits for its release."""
         return self.gate.holds
 
     @property
     def ended(self) -> bool:
-        """Whether the statement has returned or failed, and nothing of it is under way in another
-        thread.
-        """
+        """Whether the statement has ended, and none of its transactions runs in another thread."""
         return self._worker.ended and not self.gate.holds and self.gate.settled
 
     @property
     def attempts(self) -> tuple[CommitAttempt, ...]:
-        """Its transactions, those on the table that is asked for."""
+        """Transactions of the statement on the observed table."""
         return self.gate.attempts
 
     @property
     def error(self) -> BaseException | None:
-        """What the statement raised, once it has ended."""
+        """Exception of the statement, once it has ended."""
         return self._worker.error
 
     def result(self) -> T:
-        """What the statement returned once it has ended; raises what it raised."""
+        """Return the statement's result once it has ended; raise its exception."""
         return self._worker.value()
 
     def abandon(self) -> None:
-        """Let everything go and end the thread, whatever the statement is doing."""
+        """Release the statement and end its thread, whatever it is doing."""
         self.gate.open(None)
-        for _ in range(LAST_SECONDS):  # more than once: between two jobs there is none to cancel
+        for _ in range(LAST_SECONDS):  # repeated, since between two jobs there is none to cancel
             if self.ended:
                 break
             self._session.spark.sparkContext.cancelJobGroup(self._group)
@@ -295,12 +298,11 @@ class HeldTransaction(Generic[T]):
 
 
 class Parking:
-    """Starts statements, waits for them within a time limit, and leaves none behind. Given the path
-    of a table it holds the transactions on that one, and those of other threads, too, that begin
-    while it waits.
+    """Context manager that starts statements, waits for them with a time limit, and ends them.
 
-    A context manager: at the end of the block, however it comes, every statement that has not ended
-    is released, its jobs are cancelled and its thread is waited for.
+    With the path of a table, it holds the transactions on that table, including those of other
+    threads that begin while it waits. At the end of the block, every statement that has not ended
+    is released, its jobs are cancelled and its thread is joined.
     """
 
     def __init__(
@@ -338,9 +340,10 @@ class Parking:
     def start(
         self, name: str, body: Callable[[], T], stop: Phase | None = None
     ) -> HeldTransaction[T]:
-        """Start a statement; it returns parked at the phase ``stop``, or ended.
+        """Start a statement and return it parked at the phase ``stop``, or ended.
 
-        One that is not to stop runs to its end. TimeLimit says of ``name`` what it did not do.
+        Without a phase it runs to its end. Raises TimeLimit, with ``name``, if it does not get
+        there.
         """
         group = f"isolitmus-{uuid4().hex}"
         gate = self._watch.gate(group, self._table, stop)
@@ -351,20 +354,20 @@ class Parking:
         return transaction
 
     def move(self, transaction: HeldTransaction[Any], stop: Phase) -> None:
-        """Let a parked statement go on to a later phase, and wait for it to come there, or end."""
+        """Release a parked statement to a later phase, and wait until it gets there or ends."""
         with self._step(transaction, stop, ""):
             transaction.gate.open(stop)
 
     def next(self, transaction: HeldTransaction[Any], stop: Phase) -> None:
-        """Let a parked statement's transaction go, and wait for the statement to come to a phase of
-        its next one, or end.
-        """
+        """Release the transaction of a parked statement, and wait for its next one or the end."""
         with self._step(transaction, stop, ""):
             transaction.gate.open_once(stop)
 
     def advance(self, transaction: HeldTransaction[Any]) -> None:
-        """Let a statement that is parked before a snapshot go on to its commit, or from there to
-        its next transaction's snapshot, or its end.
+        """Release a parked statement by a step.
+
+        The step is from before a snapshot to the commit, and from there to the next transaction's
+        snapshot, or the end.
         """
         with self._step(transaction, "init", ""):
             transaction.gate.advance()
@@ -378,7 +381,7 @@ class Parking:
     def _step(
         self, transaction: HeldTransaction[Any], stop: Phase | None, missing: str
     ) -> Iterator[None]:
-        """Wait, after the block, for a statement to come to a phase, or end."""
+        """Wait, after the block, until a statement reaches a phase or ends."""
         if self._table is not None:
             self._watch.attribute(transaction.gate)
         try:

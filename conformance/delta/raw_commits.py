@@ -1,4 +1,4 @@
-"""Raw transactions and their tables through Delta's own transaction API, without a Spark job."""
+"""Raw transactions and their tables through Delta's own transaction API, without Spark jobs."""
 
 from __future__ import annotations
 
@@ -34,26 +34,24 @@ TYPES: Mapping[Type, str] = {
     "DOUBLE": "double",
     "TIMESTAMP": "timestamp",
 }
-"""Spark's names of the types; those of decimals are ours in lower case."""
+"""Spark's names of the types; decimals have their name in lower case."""
 DELTA = "org.apache.spark.sql.delta"
 QUIET = {
     "spark.databricks.delta.history.metricsEnabled": "false",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
 }
-"""There is nothing to report, and no later commit to spare a look at the state."""
+"""Confs that switch off metrics and checksums, which are not used here."""
 
 
 def activate_session(session: Session, spark: Any) -> None:
-    """Make a SparkSession the active one of this thread, as spark.sql does, and commits in it spare
-    what nobody reads.
-    """
+    """Make a SparkSession the active one of this thread, as spark.sql does, and set ``QUIET``."""
     for key, value in QUIET.items():
         spark.conf.set(key, value)
     session.activate(spark)
 
 
 def create_empty(session: Session, path: Path, schema: Schema, level: str | None) -> None:
-    """Make an empty table at a path, with an isolation level if one is given."""
+    """Create an empty table at a path, with an isolation level if one is given."""
     header = Header.of(schema)
     fields = [
         {
@@ -68,7 +66,7 @@ def create_empty(session: Session, path: Path, schema: Schema, level: str | None
     metadata: dict[str, Any] = {
         "id": path.name,
         "format": {"provider": "parquet", "options": {}},
-        # compact, as Delta writes it: it compares texts
+        # compact, as Delta writes it, since Delta compares the texts
         "schemaString": json.dumps({"type": "struct", "fields": fields}, separators=(",", ":")),
         "partitionColumns": list(schema.partitioned_by),
         "configuration": levelled,
@@ -78,7 +76,8 @@ def create_empty(session: Session, path: Path, schema: Schema, level: str | None
     old = {"minReaderVersion": 1, "minWriterVersion": 2}
     protocol = _protocol(header.features) if explicit else old
     commits: list[list[dict[str, Any]]] = [[{"protocol": protocol}, {"metaData": metadata}]]
-    if header.metadata.configuration:  # later: properties may bring a protocol of their own
+    # a second commit, because properties may need another protocol
+    if header.metadata.configuration:
         configuration = {**levelled, **header.metadata.configuration}
         commits.append([{"metaData": {**metadata, "configuration": configuration}}])
     for actions in commits:
@@ -87,7 +86,7 @@ def create_empty(session: Session, path: Path, schema: Schema, level: str | None
 
 
 def commit_files(session: Session, path: Path, schema: Schema) -> None:
-    """Commit the files that a table is said to have."""
+    """Commit the files that a table declares."""
     if schema.files:
         transaction = session.delta_log(path).startTransaction()
         adds = [{"add": _add(file, schema, data_change=True)} for file in schema.files]
@@ -104,8 +103,10 @@ def commit_files(session: Session, path: Path, schema: Schema) -> None:
 def raw_body(
     statement: rw.Raw, schema: Schema, path: Path, session: Session, spark: Any
 ) -> Callable[[], None]:
-    """The transaction as a callable: its reads in order, then one commit; a commit that claims to
-    be what it is not says so in the log afterwards, as that of a foreign writer would.
+    """Return a callable that does the transaction's reads in order, then one commit.
+
+    If the transaction claims to be blind or not to be, its commit in the log is rewritten
+    afterwards, as a foreign writer would have written it.
     """
 
     def run() -> None:
@@ -145,21 +146,21 @@ def _read(  # noqa: PLR0917
             active = session.scala(f"{DELTA}.OptimisticTransaction")
             spark.read.format("delta").load(str(path)).createOrReplaceTempView(schema.name)
             active.setActive(transaction)
-            try:  # the plan is enough: what is scanned is known when it is optimised
+            try:  # the optimised plan determines the scanned files; no execution is needed
                 spark.sql(sql)._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
             finally:
                 active.clearActive()
 
 
 def _conjuncts(condition: Any) -> list[Any]:
-    """The parts of a conjunction, as a command gives them to Delta."""
+    """Return the parts of a conjunction, as a command passes them to Delta."""
     if condition.getClass().getSimpleName() != "And":
         return [condition]
     return _conjuncts(condition.left()) + _conjuncts(condition.right())
 
 
 def _written(statement: rw.Raw, transaction: Any, schema: Schema) -> Iterable[dict[str, Any]]:
-    """The actions of a transaction as the log has them."""
+    """Yield the actions of a transaction in the form of the log."""
     if statement.app is not None:
         yield {"txn": {"appId": statement.app[0], "version": statement.app[1]}}
     if statement.protocol is not None:
@@ -190,7 +191,8 @@ def _add(file: RawFile, schema: Schema, *, data_change: bool) -> dict[str, Any]:
         "modificationTime": 1,
         "dataChange": data_change,
     }
-    if file.stats is not None:  # a vector hides rows: the bounds are of more than are there
+    # a deletion vector hides rows, so the bounds may include hidden values
+    if file.stats is not None:
         wide = {} if file.vector is None else {"tightBounds": False}
         add["stats"] = json.dumps({**file.stats, **wide}, default=str)
     return {**add, **_vector(file)}
@@ -282,7 +284,7 @@ def _commit_large(
     session: Session,
     spark: Any,
 ) -> None:
-    """commitLarge takes a new protocol and new metadata apart from the other actions."""
+    """Commit with commitLarge, which takes protocol and metadata apart from other actions."""
     apart = [a for a in actions if not {"protocol", "metaData"} & a.keys()]
     protocol = session.scala("scala.None")
     for action in actions:

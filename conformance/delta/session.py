@@ -1,8 +1,8 @@
-"""One Spark session with Delta, made so that file layout is deterministic and statements are fast.
+"""Spark session with Delta, with deterministic file layout and fast statements.
 
-The confs of parallelism and adaptive execution are semantics, not tuning: they decide how many
-files a statement writes, and which rows share a file decides which commits conflict. The rest makes
-a one-row DELETE take one second instead of ten.
+The confs of parallelism and adaptive execution are part of the semantics: they decide how many
+files a statement writes, and the rows that share a file decide which commits conflict. The other
+confs make a one-row DELETE take one second instead of ten.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ __all__ = [
 ]
 
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
-"""The pairing that the model is written against."""
+"""Supported package versions, for which the model is written."""
 THREADS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?")
-"""What a master may be called that is threads of this machine."""
+"""Spark masters that are threads of this machine."""
 INSTALL = "pip install 'isolitmus[spark]'"
-"""What installs them, and what they need besides."""
+"""Command that installs the packages and their dependencies."""
 
 LAYOUT = {
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -63,18 +63,18 @@ SPEED = {
     "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
-    # no class is compiled for a plan that is run once
+    # plans run once, so compiling classes for them does not pay
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "OFF",
-    # small heaps and short jobs: parallel collectors cost more than they give
+    # with small heaps and short jobs, parallel collectors cost more than they gain
     JAVA_OPTIONS: "-XX:+UseSerialGC -Duser.timezone=UTC",
 }
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # what Delta's POM asks for besides is in Spark's own jars: 14 MB to fetch instead of 87
+    # Spark's own jars have the other dependencies of Delta's POM: 14 MB to download instead of 87
     "spark.jars.excludes": ",".join(
         f"{group}:*"
         for group in (
@@ -90,7 +90,7 @@ DELTA = {
 
 
 class TableCache(NamedTuple):
-    """The folder of tables that were filled, and the version that each init statement made."""
+    """Folder of filled tables, and the version that each init statement made."""
 
     folder: Path
     versions: tuple[int, ...]
@@ -98,24 +98,24 @@ class TableCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A running Spark with Delta."""
+    """Running Spark with Delta."""
 
     spark: Any
-    """The root SparkSession."""
+    """Root SparkSession."""
     jvm: Any
     """py4j's view of its JVM."""
     version: str
-    """What results say of the engine."""
+    """Description of the engine in results."""
     directory: Path
-    """It holds all that the session writes, and goes away with it."""
+    """Folder for all files of the session, deleted with it."""
     kept: dict[Hashable, TableCache] = field(default_factory=dict)
-    """Tables that were filled once and are copied from then on (``conformance.delta.tables``)."""
+    """Filled tables, which are copied when needed again (``conformance.delta.tables``)."""
     rows: dict[Hashable, Rows] = field(default_factory=dict, repr=False)
-    """What was read of tables, by schema and files (``conformance.delta.table_versions``)."""
+    """Rows read from tables, by schema and files (``conformance.delta.table_versions``)."""
     _classes: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def fresh(self, conf: Mapping[str, str] | None = None) -> Any:
-        """A SparkSession with a current database, temporary views and confs of its own."""
+        """Return a SparkSession with its own current database, temporary views and confs."""
         spark = self.spark.newSession()
         for key, value in (conf or {}).items():
             spark.conf.set(key, value)
@@ -126,13 +126,15 @@ class Session:
         self.java("org.apache.spark.sql.classic.SparkSession").setActiveSession(java_session(spark))
 
     def delta_log(self, table: Path) -> Any:
-        """Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""
+        """Return Delta's own DeltaLog (DeltaLog.scala) of the table at this path."""
         java = java_session(self.spark)
         return self.java("org.apache.spark.sql.delta.DeltaLog").forTable(java, str(table))
 
     def forget(self, table: Path) -> None:
-        """Let Delta drop what it keeps of the table at this path: a DeltaLog with the state of its
-        newest version, else for an hour (DeltaLog.scala, deltaLogCache).
+        """Remove the table at this path from Delta's cache.
+
+        Delta would keep its DeltaLog with the newest state for an hour (DeltaLog.scala,
+        deltaLogCache).
         """
         path = self.java("org.apache.hadoop.fs.Path")(str(table))
         self.scala("org.apache.spark.sql.delta.DeltaLog").invalidateCache(
@@ -140,37 +142,39 @@ class Session:
         )
 
     def delta_action(self, action: Mapping[str, Any]) -> Any:
-        """An action of the log as Delta's own object (actions/actions.scala)."""
+        """Return an action of the log as Delta's own object (actions/actions.scala)."""
         return self.scala("org.apache.spark.sql.delta.actions.Action").fromJson(json.dumps(action))
 
     def scala(self, name: str) -> Any:
-        """A Scala object by its full name (its class has a dollar there, which a dot cannot
-        say).
+        """Return a Scala object by its full name.
+
+        The name of its class ends with a dollar sign, which attribute access cannot express.
         """
         return getattr(self.java(f"{name}$"), "MODULE$")
 
     def java(self, name: str) -> Any:
-        """A Java class by its full name; py4j, left alone, looks for a class behind each dot, each
-        time.
+        """Return a Java class by its full name, cached.
+
+        Without this, py4j looks for a class behind each dot at each access.
         """
         if name not in self._classes:
             self._classes[name] = reduce(getattr, name.split("."), self.jvm)
         return self._classes[name]
 
     def sequence(self, items: Iterable[Any]) -> Any:
-        """A Scala Seq."""
+        """Return a Scala Seq of these items."""
         converters = self.java("scala.jdk.javaapi.CollectionConverters")
         return converters.asScala(self.java("java.util.ArrayList")(list(items))).toSeq()
 
     def mapping(self, items: Mapping[str, str]) -> Any:
-        """A Scala immutable Map."""
+        """Return a Scala immutable Map of these items."""
         converters = self.java("scala.jdk.javaapi.CollectionConverters")
         pairs = converters.asScala(self.java("java.util.HashMap")(dict(items)))
         return getattr(self.scala("scala.collection.immutable.Map"), "from")(pairs)
 
 
 def java_session(spark: Any) -> Any:
-    """The JVM's own object of a SparkSession."""
+    """Return the JVM's object of a SparkSession."""
     return spark._jsparkSession  # noqa: SLF001 - PySpark has no public name for it
 
 
@@ -234,7 +238,7 @@ def open_session(
             classes, grace = archive_option(class_archive(java)), GRACE
         else:
             classes, grace = f"-XX:ArchiveClassesAtExit={archive}", 10 * GRACE
-        if classes:  # in quotes: Spark takes what has a blank for two options
+        if classes:  # in quotes: Spark splits options at blanks
             settings[JAVA_OPTIONS] += f' "{classes}"'
         with (
             open_gateway(java, settings, directory, grace) as opened,
@@ -262,9 +266,10 @@ def _share(session: Session) -> Iterator[None]:
 
 @contextmanager
 def _borrow(shared: Session) -> Iterator[Session]:
-    """Yield a session in which all is as in a new one: its SparkSession is the default one, and
-    active on this thread, and relative paths begin in the current folder. The JVM's own folder is
-    that in which it was started.
+    """Yield a shared session in the state of a new one.
+
+    Its SparkSession is the default one and active on this thread, and relative paths start in the
+    current folder. The working folder of the JVM process stays the one in which it was started.
     """
     from pyspark.sql import SparkSession
 
@@ -294,15 +299,13 @@ def _borrow(shared: Session) -> Iterator[Session]:
 
 
 def _can_serve(master: str, conf: Mapping[str, str] | None, archive: Path | None) -> bool:
-    """Return whether a shared session gives what a call of ``open_session`` asks for, speed
-    aside.
-    """
+    """Return whether a shared session meets the request of ``open_session``, apart from speed."""
     return bool(THREADS.fullmatch(master)) and archive is None and set(conf or ()) <= set(SPEED)
 
 
 @contextmanager
 def shared_spark() -> Iterator[Any]:
-    """Yield the SparkSession that is open in this process, or one that is gone after the block."""
+    """Yield the SparkSession that is open in this process, or one that ends with the block."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -369,8 +372,8 @@ def _spark(opened: Any, conf: Mapping[str, str]) -> Iterator[Any]:
         context = SparkContext(gateway=opened, conf=settings)
         context.pythonExec = sys.executable
         if threading.current_thread() is threading.main_thread():
-            # PySpark's own handler talks to the JVM in the middle of whatever the main thread was
-            # saying to it, and stays installed after the end
+            # PySpark's own handler calls the JVM in the middle of a call of the main thread, and
+            # stays installed after the end
             signal.signal(signal.SIGINT, handler)
         spark = SparkSession(context)
         yield spark
@@ -378,7 +381,7 @@ def _spark(opened: Any, conf: Mapping[str, str]) -> Iterator[Any]:
         if spark is not None:
             with suppress(Exception):  # the JVM may be gone already, and ends in any case
                 spark.stop()
-        # PySpark keeps the gateway for the next session of the process: that JVM is about to end
+        # PySpark keeps the gateway for the next session of the process, but that JVM is ending
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
         SparkContext._active_spark_context = None  # noqa: SLF001
         SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001

@@ -1,6 +1,4 @@
-"""The commits of several tables as one history, and the rows of every table at each of its
-versions.
-"""
+"""History of the commits of several tables, and the rows of every table at each version."""
 
 from __future__ import annotations
 
@@ -26,16 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["CommitHistory", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
 
 ReadVersions = Callable[["Path", int, int], Mapping[int, "Rows"]]
-"""How an engine reads the rows of the table at a path, at its versions from the first to the
-last.
+"""Function that reads the rows of the table at a path, at its versions from the first to the last.
 """
 
 
 class CommitHistory:
-    """The commits over all tables in the order in which they happened, from now on.
+    """Commits to all tables in the order in which they happened, from now on.
 
-    Version 0 is now, version k the state after the k-th commit, to whichever table. ``base`` is the
-    engine's own number of version 0 for each table, −1 for one that is not there.
+    Version 0 is now, version k the state after the k-th commit to any table. ``base`` is the
+    engine's own number of version 0 for each table; −1 if the table does not exist.
     """
 
     def __init__(self, tables: Mapping[str, Path]) -> None:
@@ -45,15 +42,15 @@ class CommitHistory:
 
     @property
     def version(self) -> int:
-        """The newest version."""
+        """Newest version."""
         return len(self._commits)
 
     def commit(self, version: int) -> LogCommit:
-        """What was committed as this version (from 1)."""
+        """Return the commit of this version (from 1)."""
         return self._commits[version - 1][1]
 
     def update(self) -> tuple[int, ...]:
-        """Take up the commits made since the last look; their versions."""
+        """Add the commits made since the last update, and return their versions."""
         before = self._at(self.version)
         new = [
             (name, commit)
@@ -65,16 +62,19 @@ class CommitHistory:
         return tuple(range(first, self.version + 1))
 
     def read_version(self, version: int, started: int) -> int:
-        """The version that this commit says it read; ``started`` is the version at its start.
+        """Return the version that this commit records as read.
 
-        The two differ where a statement tried again with a new snapshot.
+        It differs from ``started``, the version at its start, if a statement retried with a new
+        snapshot.
         """
         table, commit = self._commits[version - 1]
         return self.version_of(table, commit.read_version, started)
 
     def version_of(self, table: str, own: int | None, started: int) -> int:
-        """The version at which a table had its ``own``; ``started`` if it had it then, as others
-        may have moved on meanwhile, or none was read.
+        """Return the version at which a table had its version ``own``.
+
+        It is ``started`` if the table had ``own`` then, since others may have committed meanwhile,
+        or if ``own`` is None.
         """
         if own is None or self._at(started)[table] == own:
             return started
@@ -83,8 +83,9 @@ class CommitHistory:
     def rows(
         self, read: ReadVersions, without: Container[str] = ()
     ) -> tuple[Mapping[str, Rows], ...]:
-        """The rows of every table at every version where it is there; some have none that can be
-        read.
+        """Return the rows of every existing table at every version.
+
+        Tables in ``without`` are left out; their rows cannot be read.
         """
         last = self._at(self.version)
         states = {
@@ -98,7 +99,7 @@ class CommitHistory:
         )
 
     def _at(self, version: int) -> dict[str, int]:
-        """Each table's own version at a version of the whole."""
+        """Return each table's own version at a version of the history."""
         own = dict(self.base)
         for name, commit in self._commits[:version]:
             own[name] = commit.version
@@ -106,12 +107,11 @@ class CommitHistory:
 
 
 def rows_by_version(session: Session, path: Path, first: int, last: int) -> dict[int, Rows]:
-    """The rows of one table at its versions first..last, by one Spark query for each schema.
+    """Return the rows of one table at its versions first..last, with one Spark query per schema.
 
-    Delta reads the files that its log lists for each version, deletion vectors and all. VERSION AS
-    OF gives the same and takes ten times as long: it reconstructs each state with a Spark job. No
-    state is read twice: a file has a name that no other one has, in whatever table, and never
-    changes.
+    Delta reads the files that its log lists for each version, with deletion vectors. VERSION AS OF
+    gives the same rows and takes ten times as long, because it reconstructs each state with a Spark
+    job. States are cached: a file's name is unique among all tables, and a file never changes.
     """
     commits = commits_since(path)
     states, unread = {}, {}
@@ -134,8 +134,9 @@ def _read(
     wanted: Sequence[tuple[int, str, Sequence[LogFile]]],
     newest: str,
 ) -> dict[int, Rows]:
-    """The rows at these versions, given the schema and files of each, and the schema of the newest
-    one.
+    """Return the rows at these versions.
+
+    Each version comes with its schema and files; ``newest`` is the schema of the newest version.
     """
     from pyspark.sql import DataFrame
 
@@ -160,7 +161,7 @@ def _read(
 def rows_by_file(
     session: Session, path: Path, version: int, files: Sequence[LogFile]
 ) -> dict[str, Rows]:
-    """The live rows of each file of a table at a version, by the path that its ``add`` says."""
+    """Return the live rows of each file of a table at a version, by the path in its ``add``."""
     from pyspark.sql import DataFrame
 
     log, none = session.delta_log(path), session.scala("scala.None")
@@ -176,13 +177,13 @@ def rows_by_file(
 
 
 def _schema(commits: Sequence[LogCommit], version: int) -> str:
-    """The schema of a table at a version."""
+    """Return the schema of a table at a version."""
     known = [c.metadata for c in commits if c.version <= version and c.metadata is not None]
     return known[-1].schema
 
 
 def plain_row(values: Iterable[Any]) -> Row:
-    """A row of Spark's as the model has it: what is no value there (decimals, …) becomes text."""
+    """Return a row of Spark with the model's values; other values become text."""
     return tuple(map(_plain, values))
 
 

@@ -1,19 +1,16 @@
-"""Tables of a litmus test on Delta: made, filled, written by streams, gone afterwards.
+"""Tables of a litmus test on Delta: creation, isolation level, and writes of streams.
 
-The tables of a litmus test on a real engine: made in a database of their own, gone afterwards.
+The tables are created in a database of their own, which is dropped afterwards. The isolation level
+is set by a commit, since SQL rejects some levels.
 
-The isolation level of a real table, set where SQL cannot.
-
-A micro-batch of a streaming query, given to Delta's streaming sink as Spark does it.
-
-A streaming query has a thread of its own, and batches that come when it makes them. A litmus test's
-batch is one statement: so it goes to the sink on the statement's thread. The sink is made by the
-data source, as DataStreamWriter makes it, in an output mode; the id of the query is the thread's
-property that Spark sets; the batch is planned first, and then added (Spark 4.2.0,
-MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no offset, no checkpoint
-and no query to end. What Delta does is the same as for a query of Structured Streaming
-(tests/conformance/delta/test_streaming.py compares their logs): it tells the batch of one apart
-only to cast, rename or add columns, and here they are what the table has.
+A streaming query has its own thread, and makes its batches when it likes. The batch of a litmus
+test is one statement, so it is added to Delta's streaming sink on the statement's thread, as Spark
+does it. The data source creates the sink, as in DataStreamWriter, in an output mode; the query id
+is the property of the thread that Spark sets; the batch is planned first and then added (Spark
+4.2.0, MicroBatchExecution.scala, runBatch: "queryPlanning", "addBatch"). There is no offset, no
+checkpoint and no query to end. Delta does the same as for a query of Structured Streaming
+(tests/conformance/delta/test_streaming.py compares their logs): it treats such a batch differently
+only to cast, rename or add columns, and here the columns are those of the table.
 """
 
 from __future__ import annotations
@@ -54,8 +51,8 @@ __all__ = [
 def set_level(session: Session, path: Path, level: str) -> None:
     """Commit the isolation level through Delta's own transaction API.
 
-    SQL accepts only Serializable (DeltaConfig.scala, ISOLATION_LEVEL), but the check is made where
-    a user's properties come in, not at commit.
+    SQL accepts only Serializable (DeltaConfig.scala, ISOLATION_LEVEL), but the value is checked
+    where a user's properties are read, not at commit.
     """
     transaction = session.delta_log(path).startTransaction()
     action = json.loads(transaction.metadata().json())
@@ -72,8 +69,22 @@ QUERY_ID = "sql.streaming.queryId"
 def write_micro_batch(  # noqa: PLR0917
     frame: Any, path: Path, mode: str, batch: tuple[str, int], session: Session, spark: Any
 ) -> None:
-    """Add a DataFrame to the table at a path, in output mode ``append`` or ``complete``, as
-    ``batch``: the id of its query, and its number.
+    """Add a DataFrame to the table at a path as a micro-batch of a streaming query.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of the batch.
+    path : Path
+        Path of the table.
+    mode : str
+        Output mode, ``append`` or ``complete``.
+    batch : (str, int)
+        Id of the query and number of the batch.
+    session : Session
+        Session with Delta.
+    spark : SparkSession
+        Session that is active on the query's thread.
     """
     java, modes = java_session(spark), session.java("org.apache.spark.sql.streaming.OutputMode")
     output = modes.Append() if mode == "append" else modes.Complete()
@@ -81,7 +92,7 @@ def write_micro_batch(  # noqa: PLR0917
     sink = source.createSink(
         java.sqlContext(), session.mapping({"path": str(path)}), session.sequence([]), output
     )
-    session.activate(spark)  # as the thread of a query does
+    session.activate(spark)  # as on the thread of a streaming query
     query, number = batch
     java.sparkContext().setLocalProperty(QUERY_ID, query)
     try:
@@ -97,11 +108,11 @@ PROTOCOLS = {
     "delta-write-serializable": "WriteSerializable",
     "delta-snapshot-isolation": "SnapshotIsolation",
 }
-"""The protocols that this engine implements, and the value of ``delta.isolationLevel`` for each."""
+"""Protocols that this engine implements, with the value of ``delta.isolationLevel`` for each."""
 
 
 class EngineTables:
-    """The tables of one litmus test; ``paths`` tells where each one's files and log are."""
+    """Tables of one litmus test; ``paths`` has the folder with files and log of each."""
 
     def __init__(self, litmus: Litmus, session: Session, directory: Path) -> None:
         self.schemas = litmus.tables
@@ -113,20 +124,20 @@ class EngineTables:
         self.paths = {name: directory / name.lower() for name in litmus.tables}
 
     def keep_logs(self, folder: Path) -> None:
-        """Copy the logs, without data, to a folder by name each: what an audit reads."""
+        """Copy the logs, without data files, to a folder for each table."""
         for name, path in self.paths.items():
             log = path / "_delta_log"
             if log.is_dir():
                 shutil.copytree(log, folder / name / log.name)
 
     def client(self, target: str | None = None) -> Any:
-        """A new SparkSession in which the test's table names resolve, to write ``target``."""
+        """Return a new SparkSession that resolves the test's table names, to write ``target``."""
         spark = self._session.fresh(self.layout(target))
         spark.catalog.setCurrentDatabase(self._database)
         return spark
 
     def alias(self, name: str | None) -> Path:
-        """Another path to a table (None: the only one), which Delta takes for another table."""
+        """Return another path to a table (None: the only one); to Delta it is another table."""
         path = next(p for n, p in self.paths.items() if name is None or _same(n, name))
         other = path.with_name(f"{path.name}-by-another-path")
         if not other.is_symlink():
@@ -134,25 +145,25 @@ class EngineTables:
         return other
 
     def layout(self, target: str | None) -> dict[str, str]:
-        """The confs that cut the files of a table as its schema says."""
+        """Return the confs for the number of rows per file that a table's schema declares."""
         schema = next((s for n, s in self.schemas.items() if _same(n, target)), None)
         if schema is None or schema.rows_per_file is None:
             return {}
         return {"spark.sql.files.maxRecordsPerFile": str(schema.rows_per_file)}
 
     def raw_body(self, statement: Raw, spark: Any) -> Callable[[], None]:
-        """A raw transaction as a callable."""
+        """Return a callable that runs a raw transaction."""
         name = statement.target
         return raw.raw_body(statement, self.schemas[name], self.paths[name], self._session, spark)
 
     def add_batch(
         self, frame: Any, write: DataFrameWrite, batch: tuple[str, int], spark: Any
     ) -> None:
-        """Give a DataFrame to the streaming sink, as a batch of a query."""
+        """Add a DataFrame to the streaming sink, as a batch of a query."""
         write_micro_batch(frame, self.paths[write.table], write.mode, batch, self._session, spark)
 
     def create(self, level: str) -> None:
-        """Create the tables that are to be there, empty, at this isolation level."""
+        """Create the tables that exist at the start, empty, at this isolation level."""
         spark = self._session.spark
         if self._raw:
             raw.activate_session(self._session, self._session.fresh())
@@ -173,8 +184,10 @@ class EngineTables:
 
     @property
     def key(self) -> Hashable | None:
-        """What decides how the tables are when the schedule starts, but for their level; None if
-        they cannot be copied: a statement that makes a table asks where its files are.
+        """Key of the state of the tables when the schedule starts, apart from their level.
+
+        None if the tables cannot be copied, because a statement that makes a table depends on where
+        its files are.
         """
         makes = (Create, Clone, Replace, Convert)
         if self._raw or not self._init or any(isinstance(t, makes) for t in self._transactions):
@@ -189,7 +202,7 @@ class EngineTables:
                 shutil.copytree(path, folder / name)
 
     def copy(self, folder: Path) -> None:
-        """Make the tables that ``keep`` has copied there."""
+        """Create the tables that ``keep`` has copied to a folder."""
         for name, path in self.paths.items():
             if (folder / name).exists():
                 shutil.copytree(folder / name, path)
@@ -197,7 +210,7 @@ class EngineTables:
                 self._session.spark.sql(f"CREATE TABLE {table} USING delta LOCATION '{path}'")
 
     def _fill_parquet(self, name: str, schema: Schema, level: str) -> None:
-        """Create a Parquet table with rows, whose properties have the level that it is to have."""
+        """Create a Parquet table with rows and with the isolation level among its properties."""
         level_said = {} if level == DEFAULT_LEVEL else {LEVEL_KEY: level}
         properties = {**schema.properties, **level_said}
         spark = self.client(name)
@@ -208,9 +221,7 @@ class EngineTables:
 
 @contextmanager
 def make_tables(litmus: Litmus, level: str, session: Session) -> Iterator[EngineTables]:
-    """The tables of the litmus test, empty, at a level; the database and its files go
-    afterwards.
-    """
+    """Yield the tables of the litmus test, empty, at a level; drop the database afterwards."""
     with place_tables(litmus, session) as tables:
         tables.create(level)
         yield tables
@@ -218,14 +229,14 @@ def make_tables(litmus: Litmus, level: str, session: Session) -> Iterator[Engine
 
 @contextmanager
 def place_tables(litmus: Litmus, session: Session) -> Iterator[EngineTables]:
-    """A place for the tables of the litmus test; the database and its files go afterwards."""
+    """Yield the place for the tables of the litmus test; drop the database afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="litmus_", dir=session.directory))
     spark = session.spark
     spark.sql(f"CREATE DATABASE {directory.name} LOCATION '{directory}'")
     try:
         yield EngineTables(litmus, session, directory)
     finally:
-        found = list(directory.iterdir())  # with what statements made, and other paths to tables
+        found = list(directory.iterdir())  # includes tables made by statements, and aliases
         spark.sql(f"DROP DATABASE {directory.name} CASCADE")
         for table in found:
             session.forget(table)

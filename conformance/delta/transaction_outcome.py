@@ -1,11 +1,7 @@
-"""Outcomes of transactions on Delta, in Delta's words.
+"""Outcomes of transactions on Delta: the Java class and the error class of failures.
 
-Why a statement failed, in Delta's own words: the Java class and the error class.
-
-Where Delta's Python package converts a conflict into a Python exception it drops the Java object,
-and with it both (delta/exceptions/captured.py); it is kept here, on the Python exception.
-
-How a transaction on the engine ended, as a run has it.
+Where Delta's Python package converts a conflict into a Python exception, it drops the Java object
+(delta/exceptions/captured.py). Here the Java object is kept on the Python exception.
 """
 
 from __future__ import annotations
@@ -36,14 +32,13 @@ __all__ = [
 CONFLICTS = "io.delta.exceptions."
 """Delta's package of conflict exceptions (DeltaConcurrentExceptions.scala)."""
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""Where PySpark reports exceptions that know their place in a query (errors/exceptions/base.py)."""
+"""Loggers to which PySpark reports exceptions with a place in a query (errors/exceptions/base.py).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed statement: simple class name, error class if it has one, whether it is a
-    conflict.
-    """
+    """Failure of a statement: class name, error class if any, and whether it is a conflict."""
 
     exception: str
     error_class: str | None
@@ -51,15 +46,15 @@ class Failure:
 
     @property
     def outcome(self) -> str:
-        """The outcome of the transaction: the conflict's class, or ``error:CLASS``."""
+        """Outcome of the transaction: the conflict's class, or ``error:CLASS``."""
         return self.exception if self.conflict else f"error:{self.exception}"
 
 
 @contextmanager
 def keep_java_exceptions() -> Iterator[None]:
-    """While the block runs, every exception that PySpark converts keeps ``java_exception``.
+    """Keep ``java_exception`` on every exception that PySpark converts during the block.
 
-    Nor does PySpark write each one on standard error: here a failure is an outcome.
+    PySpark does not log these exceptions on standard error either: here a failure is an outcome.
     """
     import delta.exceptions  # noqa: F401 - installs its own conversion first, ours goes around it
     from pyspark.errors.exceptions import captured
@@ -87,8 +82,23 @@ def keep_java_exceptions() -> Iterator[None]:
 
 @contextmanager
 def report_jvm_failure(name: str, where: str, jvm: Any) -> Iterator[None]:
-    """While the block carries out what has this name, EngineUnavailable if the JVM ends, and
-    EngineFailed if Delta fails: ``where`` that is no outcome.
+    """Convert errors of the JVM and of Delta during the block, with the name of what runs.
+
+    Parameters
+    ----------
+    name : str
+        Name of what runs in the block.
+    where : str
+        Description of the place where a failure of Delta is no outcome.
+    jvm : JVMView
+        JVM of the session.
+
+    Raises
+    ------
+    EngineUnavailable
+        The JVM ended.
+    EngineFailed
+        Delta failed.
     """
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
@@ -106,12 +116,12 @@ def report_jvm_failure(name: str, where: str, jvm: Any) -> Iterator[None]:
 
 
 def read_failure(error: BaseException, jvm: Any) -> Failure:
-    """What a failure of a statement was.
+    """Return the failure of a statement.
 
-    A conflict counts wherever it stands among the causes. Of other failures the innermost that has
-    an error class is taken, else the outermost: whether Spark wraps an overflow in
-    TASK_WRITE_FAILED depends on where it happened to compute the value. Raises the error itself
-    where the JVM is heard no more: that is no outcome of a statement.
+    A conflict counts wherever it stands among the causes. Of other failures, the innermost cause
+    with an error class is taken, else the outermost one: whether Spark wraps an overflow in
+    TASK_WRITE_FAILED depends on where it computes the value. Raises the error itself if the JVM
+    cannot be reached, which is no outcome of a statement.
     """
     from py4j.protocol import Py4JNetworkError
 
@@ -129,9 +139,7 @@ def read_failure(error: BaseException, jvm: Any) -> Failure:
 
 
 def first_words(error: BaseException) -> str:
-    """The sentences of an error's text, without what Delta appends of the log and Spark of the
-    query.
-    """
+    """Return the text of an error without Delta's details of the log and Spark's of the query."""
     return " ".join(re.split(r"Conflicting commit:|\n\nJVM stacktrace", str(error))[0].split())
 
 
@@ -155,7 +163,7 @@ def _error_class(java: Any, jvm: Any) -> str | None:
 def failed_transaction(
     error: BaseException, jvm: Any, read_version: int, commits: tuple[int, ...]
 ) -> TransactionRun:
-    """A transaction that raised an error, after the versions that it had made."""
+    """Return the run of a transaction that raised an error, after the versions it had committed."""
     failure = read_failure(error, jvm)
     return TransactionRun(
         failure.outcome,
@@ -171,7 +179,7 @@ def failed_transaction(
 def committed_transaction(
     last: LogCommit, read_version: int | None, commits: tuple[int, ...]
 ) -> TransactionRun:
-    """A transaction that made these versions, and what the last of its commits says of itself."""
+    """Return the run of a transaction with these versions; its details are from its last commit."""
     return TransactionRun(
         "committed",
         read_version=read_version,

@@ -1,6 +1,6 @@
-"""The engine deltalake: delta-rs by its Python package, each release in an environment of its own.
+"""The engine deltalake: delta-rs by its Python package, each release in its own environment.
 
-Importing this starts nothing and imports no deltalake, which pins an Arrow of its own.
+Importing this package starts nothing and imports no deltalake, which pins a version of Arrow.
 """
 
 from isolitmus.conformance.deltalake.engine import NEWEST, OLDER, replay

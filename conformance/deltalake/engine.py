@@ -1,6 +1,6 @@
-"""The engine deltalake: a litmus test carried out on delta-rs, and what was seen.
+"""The engine deltalake: litmus tests executed on delta-rs.
 
-What each step is on delta-rs is said in ``conformance.deltalake.writer``.
+``conformance.deltalake.writer`` describes what each step is on delta-rs.
 """
 
 from __future__ import annotations
@@ -45,17 +45,22 @@ PROTOCOLS: dict[str, dict[str, str | None]] = {
     },
     "1.6.3": {"delta-rs-1.6.3-serializable": None},
 }
-"""By release: the protocols that it implements, and how its tables spell ``delta.isolationLevel``
-(None: they do not say it). Any other spelling, Spark's ``WriteSerializable`` among them, is as if
-it were not there (delta_kernel's table properties).
+"""Protocols of each release, each with the spelling of ``delta.isolationLevel`` in its tables.
+
+None means that the property is not set. Any other spelling, such as Spark's ``WriteSerializable``,
+has the effect of an unset property (delta_kernel's table properties).
 """
 
 
 def replay(litmus: Litmus, protocol: str, worker: WorkerProcess) -> Run:
-    """Carry out the schedule on real tables, in a folder that is gone afterwards.
+    """Run the schedule of a litmus test on real tables in a temporary folder.
 
-    UnknownName for a protocol that the release does not have; Refused for a test that it cannot
-    carry out, with the statement and what the engine said.
+    Raises
+    ------
+    UnknownName
+        The release does not have the protocol.
+    Refused
+        The engine cannot run the test; the message has the statement and the engine's error.
     """
     _of_release(worker.release).refuse_unable(protocol)
     level = PROTOCOLS[worker.release][protocol]

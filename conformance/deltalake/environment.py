@@ -1,8 +1,7 @@
-"""Environments of deltalake's releases, and workers that run in them.
+"""Virtual environments for the releases of deltalake, and worker processes that run in them.
 
-Where the releases of deltalake are: a virtual environment each, outside the project's own.
-
-A worker that runs a release of deltalake, and what is said to it: lines of JSON, one at a time.
+Each release has an environment of its own, outside the project's. Requests to a worker and its
+replies are lines of JSON, one at a time.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ __all__ = [
 ]
 
 ENGINE = "deltalake"
-"""This engine's name on the command line and in results; with a release, ``deltalake-1.6.3``."""
+"""Name of this engine on the command line and in results; with a release, ``deltalake-1.6.3``."""
 
 RELEASES = ("1.6.6", "1.6.3")
-"""The releases that are known here; the first is meant where none is said."""
+"""Supported releases; the first is the default."""
 
 PINS = (
     "Deprecated==1.3.1",
@@ -46,21 +45,23 @@ PINS = (
     "typing_extensions==4.16.0",
     "wrapt==2.5.2",
 )
-"""What stands beside deltalake in its environment."""
+"""Packages installed beside deltalake in its environment."""
 
 WHEELS = Path(__file__).with_name("wheels.txt")
-"""The files that are installed and their SHA-256, as ``sha256sum`` writes them: for CPython 3.11 to
-3.14 on Linux and macOS.
+"""File with the allowed wheels and their SHA-256, in the format of ``sha256sum``.
+
+The wheels are for CPython 3.11 to 3.14 on Linux and macOS.
 """
 UNLIKE = re.compile(
     r"DO NOT MATCH THE HASHES|--require-hashes mode|no matching distribution", re.IGNORECASE
 )
-"""What pip says of a file whose digest is none of those that it was given."""
+"""Message of pip for a file whose digest is not among the given ones."""
 
 
 def folder(release: str) -> Path:
-    """Where the environment of a release is, or is to be: below ``$ISOLITMUS_ENGINES``, else below
-    the user's cache.
+    """Return the folder of a release's environment, whether it exists or not.
+
+    It is below ``$ISOLITMUS_ENGINES``, or else below the user's cache.
     """
     own = os.environ.get("ISOLITMUS_ENGINES")
     cache = os.environ.get("XDG_CACHE_HOME")
@@ -69,8 +70,9 @@ def folder(release: str) -> Path:
 
 
 def interpreter(release: str) -> Path:
-    """The Python of a release's environment; EngineUnavailable, with the line that makes it, if
-    there is none.
+    """Return the Python interpreter of a release's environment.
+
+    Raises EngineUnavailable, with the command that installs it, if there is none.
     """
     place = folder(release)
     if not (place / "installed").is_file():
@@ -82,9 +84,10 @@ def interpreter(release: str) -> Path:
 
 
 def install(release: str) -> Path:
-    """Make the environment of a release, if it is not there: its folder. It takes some seconds, and
-    the package registry; EngineUnavailable if that fails, or if a file is not the one that is known
-    (WHEELS).
+    """Create the environment of a release if it is missing, and return its folder.
+
+    It takes some seconds and needs the package registry. Raises EngineUnavailable if that fails, or
+    if a file is not one of those in ``WHEELS``.
     """
     place = folder(release)
     done = place / "installed"
@@ -117,8 +120,10 @@ def install(release: str) -> Path:
 
 
 def requirements(release: str) -> str:
-    """What pip is to install for a release, each with the digests of its files.
+    """Return the requirements file of a release, each package with the digests of its files.
 
+    Examples
+    --------
     >>> print(requirements("1.6.6").splitlines()[0])  # doctest: +ELLIPSIS
     deltalake==1.6.6 --hash=sha256:...
     """
@@ -136,7 +141,7 @@ WORKER = Path(__file__).with_name("worker.py")
 
 
 class EngineError(Exception):
-    """What deltalake raised: ``kind`` is the name of its class."""
+    """Error that deltalake raised; ``kind`` is the name of its class."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -145,14 +150,15 @@ class EngineError(Exception):
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """A running worker; ``release`` is what it says of itself."""
+    """Running worker; ``release`` is the version that it reports."""
 
     process: subprocess.Popen[str]
     release: str = ""
 
     def ask(self, do: str, **said: Any) -> Any:
-        """The reply to a request (worker.py has the verbs); EngineError if deltalake raises,
-        EngineUnavailable if the worker has ended.
+        """Send a request and return its reply; worker.py defines the requests.
+
+        Raises EngineError if deltalake raises, EngineUnavailable if the worker has ended.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -174,8 +180,9 @@ class WorkerProcess:
 
 @contextmanager
 def open_worker(release: str) -> Iterator[WorkerProcess]:
-    """A worker with this release, which ends with the block; EngineUnavailable if it cannot
-    start.
+    """Open a worker with this release, which ends with the block.
+
+    Raises EngineUnavailable if it cannot start.
     """
     quiet = {**os.environ, "RUST_LOG": "off", "PYTHONWARNINGS": "ignore"}
     command = [str(interpreter(release)), "-I", str(WORKER)]

@@ -1,9 +1,9 @@
-"""The program that runs in the environment of a release of deltalake: requests in, replies out.
+"""Worker program that runs in the environment of a deltalake release: requests in, replies out.
 
-Started as a script by another interpreter, which has deltalake and pyarrow and nothing of
-isolitmus. A request is a line of JSON on standard input, ``{"do": VERB, …}``, its reply a line on
-standard output: ``{"reply": …}`` or ``{"error": {"class": …, "message": …}}``. A handle is a
-DeltaTable: it stays at the version at which it was opened until it commits.
+Another interpreter starts it as a script; it has deltalake and pyarrow, and nothing of isolitmus. A
+request is a line of JSON on standard input, ``{"do": VERB, …}``. Its reply is a line on standard
+output, ``{"reply": …}`` or ``{"error": {"class": …, "message": …}}``. A handle is a DeltaTable: it
+stays at the version at which it was opened until it commits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TYPES = {
     "DATE": "date32",
     "BOOLEAN": "bool_",
 }
-"""What the types of isolitmus are called in pyarrow."""
+"""Type in pyarrow for each type of isolitmus."""
 
 Request = dict[str, Any]
 handles: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def optimize(request: Request) -> None:
 
 
 def _says(request: Request) -> Any:
-    """What a commit says of itself besides what delta-rs writes."""
+    """Return the commit information that a request adds to what delta-rs writes."""
     from deltalake import CommitProperties
 
     said = request.get("says")

@@ -1,17 +1,13 @@
-"""A writer of delta-rs, and what each statement is in its API.
+"""Transactions of a litmus test executed by delta-rs on existing tables.
 
-A writer of delta-rs: single transactions carried out on tables that are there, whoever made them.
+``x.start`` opens a handle on every table, which fixes its version. ``x.commit`` lets delta-rs
+execute the statement on that handle: delta-rs reads at the handle's version and commits, in one
+call. So the transaction does not see what commits between the two steps. The reads of the client
+itself (the query of an INSERT, the source of a MERGE, a SELECT) are done at ``x.start``.
 
-``x.start`` opens a handle on every table: it pins its version. ``x.commit`` has delta-rs carry the
-statement out on that handle: delta-rs reads at the handle's version, and commits, in one call. So
-what stands between the two steps is what the transaction does not see. What a client reads itself
-(the query of an INSERT, the source of a MERGE, a SELECT) is read at ``x.start``.
-
-What a statement is in delta-rs: one call of its Python API, whose rows the client has computed.
-
-delta-rs has no SQL that writes. What an INSERT or the source of a MERGE reads, its client reads at
-the handle's version, by DuckDB here; conditions and values go to delta-rs as text, in DataFusion's
-SQL.
+delta-rs has no SQL that writes, so a statement becomes one call of its Python API. The client
+computes the rows of an INSERT or of the source of a MERGE at the handle's version, with DuckDB.
+Conditions and values are passed to delta-rs as text, in DataFusion's SQL.
 """
 
 from __future__ import annotations
@@ -58,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["Writer", "api_call", "error_line", "refuse_unlike_table"]
 
 DIALECT = "postgres"
-"""DataFusion's SQL is close to it."""
+"""SQL dialect of sqlglot that is close to DataFusion's."""
 TYPES = {
     "INTEGER": "INT",
     "BIGINT": "BIGINT",
@@ -67,16 +63,27 @@ TYPES = {
     "DATE": "DATE",
     "BOOLEAN": "BOOLEAN",
 }
-"""What DuckDB's types are in the worker."""
+"""Type in the worker for each type of DuckDB."""
 
 
 def api_call(
     statement: st.Statement, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
-    """The request to the worker, without its handle; ``duck`` holds the tables as the client sees
-    them.
+    """Return the request to the worker for a statement, without its handle.
 
-    Refused for what delta-rs has no call for.
+    Parameters
+    ----------
+    statement : Statement
+        Statement of the litmus test.
+    schemas : mapping of str to Schema
+        Schema of each table.
+    duck : DuckDBPyConnection
+        Database with the tables as the client sees them.
+
+    Raises
+    ------
+    Refused
+        delta-rs has no call for the statement.
     """
     if any(select.version is not None for select in st.untracked_queries(statement)):
         raise Refused(f"'{statement.sql}': VERSION AS OF is unsupported on delta-rs")
@@ -146,7 +153,7 @@ def _one_file(sql: str, query: qu.Query) -> None:
 
 
 def _replaced(statement: st.Insert, schema: Schema) -> str | None:
-    """The condition of the rows that an INSERT replaces; None for all."""
+    """Return the condition of the rows that an INSERT replaces; None for all rows."""
     if statement.where is None:
         return None
     tree = syntax_of(statement).tree()
@@ -242,7 +249,7 @@ def _where(tree: exp.Expr, schema: Schema) -> str | None:
 
 
 def _text(tree: exp.Expr, schema: Schema) -> str:
-    """An expression on the target alone: its columns without the table, as they were declared."""
+    """Return an expression on the target alone as SQL: declared column names, no table name."""
     tree = tree.copy()
     for column in tree.find_all(exp.Column):
         column.set("table", None)
@@ -264,30 +271,29 @@ def _said(value: Any) -> Any:
 
 
 UNABLE = ("not implemented", "not supported", "unsupported", "schema error", "not yet")
-"""What it says of statements that it does not carry out at all."""
+"""Parts of error messages of delta-rs for statements that it does not support at all."""
 
 UNLOGGED = frozenset(("blind", "isolation_level", "operation"))
 UNCLASSED = frozenset(("error_class",))
-"""What its commits and its failures do not say, or not as Delta does; nor has it Spark's
-exceptions.
+"""Fields that its failures lack or record differently from Delta; it lacks Spark's exceptions too.
 """
 
 BLIND = {"isBlindAppend": True}
-"""What an INSERT of constants says of itself where the level asks: delta-rs leaves that to its
-caller.
+"""Commit information of an INSERT of constants where the level needs it; delta-rs does not add it.
 """
 WEAKER = ("writeSerializable", "snapshotIsolation")
-"""The levels, as a table spells them, at which an INSERT says it."""
+"""Levels, as a table spells them, at which an INSERT records it."""
 
 
 CARRIED = ("session", "let", "write", "protocol")
-"""What a client may do there."""
+"""Client settings that are supported."""
 
 
 @dataclass(slots=True)
 class _StartedRequest:
-    """A transaction under way: the version at its start, and how it ended; ``request`` is what it
-    asks of the worker, None for a reader.
+    """Running transaction: the version at its start, its request to the worker, and its outcome.
+
+    ``request`` is None for a reader.
     """
 
     version: int
@@ -298,7 +304,7 @@ class _StartedRequest:
 
 
 def refuse_unlike_table(schema: Schema) -> None:
-    """Refused for a table that delta-rs does not write as Spark does."""
+    """Raise Refused for a table that delta-rs does not write as Spark does."""
     lacking = {
         "creation by a statement": not schema.exists,
         "CONVERT TO DELTA": bool(schema.parquet),
@@ -316,9 +322,20 @@ def refuse_unlike_table(schema: Schema) -> None:
 
 
 class Writer:
-    """Carries transactions of a litmus test out on the tables at these paths, step by step;
-    ``chronicle`` takes up their commits. ``level`` is that of the tables that declare none, as
-    their properties spell it.
+    """Executes transactions of a litmus test on existing tables, step by step.
+
+    Parameters
+    ----------
+    litmus : Litmus
+        Litmus test that the transactions belong to.
+    worker : WorkerProcess
+        Worker with a release of deltalake.
+    paths : mapping of str to Path
+        Folder of each table.
+    chronicle : CommitHistory
+        History that the commits are added to.
+    level : str, optional
+        Level of the tables that declare none, as their properties spell it.
     """
 
     def __init__(
@@ -339,17 +356,17 @@ class Writer:
         self._values: dict[str, dict[str, Value]] = {}
 
     def fill(self, number: int, statement: Statement) -> None:
-        """Carry out an init statement; Refused if it fails."""
+        """Execute an init statement; raise Refused if it fails."""
         handle = f"init {number}"
         error = self._carry_out(handle, self._request(handle, statement))
         if error is not None:
             raise Refused(f"'{statement.sql}': {error_line(error)}")
 
     def take(self, step: Step) -> None:
-        """Carry out a step; Refused for what delta-rs cannot."""
+        """Execute a step; raise Refused if delta-rs cannot."""
         try:
             self._take(step)
-        except EngineError as error:  # a table that it does not read
+        except EngineError as error:  # a table that delta-rs cannot read
             raise Refused(f"{step}: {error_line(error)}") from None
 
     def _take(self, step: Step) -> None:
@@ -369,7 +386,7 @@ class Writer:
                 started.commits = self._chronicle.update()
 
     def _ask(self, name: str) -> None:
-        """What a client reads before its transaction, by handles that it does not keep."""
+        """Evaluate the queries that a client runs before its transaction, on temporary handles."""
         client = self._litmus.client(name)
         plain = replace(ClientSettings(), **{key: getattr(client, key) for key in CARRIED})
         options = () if client.write is None else client.write.options
@@ -392,9 +409,7 @@ class Writer:
             started.error = EngineError(type(error).__name__, str(error))
 
     def _request(self, handle: str, statement: Statement) -> dict[str, Any]:
-        """What a statement asks of the worker; its handle is opened, and what its client reads is
-        read.
-        """
+        """Return the request of a statement; open its handles and do the reads of its client."""
         target = getattr(statement, "target", "")
         request = api_call(statement, self._litmus.tables, self._snapshot(handle))
         declared = self._litmus.tables[self._name(target)].properties.get(LEVEL_KEY, self._level)
@@ -415,7 +430,7 @@ class Writer:
         return None
 
     def _snapshot(self, name: str) -> duckdb.DuckDBPyConnection:
-        """Open a transaction's handles: the tables at its version, for its client to query."""
+        """Open a transaction's handles; return a DuckDB database with their tables."""
         duck = open_duck_with_macros()
         for table, schema in self._litmus.tables.items():
             handle = f"{name} {table}"
@@ -434,7 +449,7 @@ class Writer:
         return sort_rows(tuple(row) for row in found.fetchall())
 
     def rows(self, handle: str, schema: Schema) -> Rows:
-        """The rows of a table at the version of a handle."""
+        """Return the rows of a table at the version of a handle."""
         names = [column.name for column in schema.columns]
         found = self._worker.ask("rows", handle=handle, columns=names)
         return sort_rows(tuple(map(_value, row)) for row in found)
@@ -443,14 +458,14 @@ class Writer:
         return next(name for name in self._paths if name.lower() == table.lower())
 
     def observed(self, name: str) -> TransactionRun:
-        """What became of a transaction."""
+        """Return the observed run of a transaction."""
         started = self._started[name]
         if started.error is not None:
             kind = started.error.kind
             outcome = conflict_in(str(started.error))
             return TransactionRun(
                 outcome or f"error:{kind}",
-                kind,  # what a caller catches, a conflict or not
+                kind,  # the class that a caller catches, for conflicts too
                 message=str(started.error),
                 read_version=started.version,
                 unsaid=UNCLASSED | {"exception"},
@@ -473,12 +488,12 @@ class Writer:
 
 
 def _reads(statement: Statement) -> bool:
-    """Whether an INSERT is of anything but constants."""
+    """Return whether an INSERT has a source other than constants."""
     return isinstance(statement, Insert) and bool(source_tables(statement.query))
 
 
 def error_line(error: EngineError) -> str:
-    """What delta-rs said, in a line."""
+    """Return the error of delta-rs as one line."""
     return f"{error.kind}: {brief(str(error))}"
 
 

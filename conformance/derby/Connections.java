@@ -23,9 +23,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Connections to a Derby database in memory, each in a thread of its own. A request is a line of words, each encoded as
- * in a URL; a reply is a line of JSON. It ends when its standard input does. Compiled by Janino, which is in Spark and
- * knows Java without its generics.
+ * Connections to a Derby database in memory, each in its own thread. A request is a line of words, each encoded as in a
+ * URL; a reply is a line of JSON. The program ends when its standard input does. Janino, which is part of Spark,
+ * compiles this file; it supports no generics.
  */
 public final class Connections {
     private static final String URL = "jdbc:derby:memory:isolitmus";
@@ -33,7 +33,7 @@ public final class Connections {
         + " FROM SYSCS_DIAG.LOCK_TABLE l JOIN SYSCS_DIAG.TRANSACTION_TABLE t ON l.XID = t.XID";
     private static final Pattern SCAN
         = Pattern.compile("(Table|Index) Scan ResultSet for \\S+(?: using (?:index|constraint) (\\S+))?");
-    private static final int FRAMES = 5;  // so near its top Derby's method stands on the stack of a thread that waits
+    private static final int FRAMES = 5;  // stack frames to search for Derby's waiting method, which is near the top
     static int turn = 0;
     static final Map clients = new ConcurrentHashMap();
 
@@ -127,8 +127,8 @@ public final class Connections {
     }
 
     /**
-     * What a scan calls at each of its rows, after its client's name and whether its condition is true so far: the row
-     * is held until it may pass.
+     * Called by a scan at each of its rows, with the client's name, whether the condition is true so far, and the row's
+     * values; it holds the row until it may pass.
      */
     public static int pass(String... words) throws Exception {
         if (words[1] == null || !words[1].trim().equals("true")) {
@@ -142,9 +142,9 @@ public final class Connections {
     }
 
     /**
-     * Waits until every client is idle, held at a row, or waits for a lock that it does not get, and tells where each
-     * is; one that is none of these when the time is over, runs. A thread that has been granted what it waited for is
-     * no longer WAITING before whoever released it is idle; each is looked at twice, since they wake one another.
+     * Waits until every client is idle, held at a row, or waits for a lock, and reports the state of each; a client
+     * that is none of these when the time is over has the state "runs". A thread whose lock was granted leaves the state
+     * WAITING before the releasing thread is idle; each is polled twice, since they wake one another.
      */
     static String settle(Connection own, long millis) throws Exception {
         long end = System.currentTimeMillis() + millis;
@@ -184,7 +184,7 @@ public final class Connections {
         return found.toString();
     }
 
-    /** Who waits, and for whom: who has the lock in a mode that does not go with its own, or waits so since before. */
+    /** Waiting clients, each with those it waits for: incompatible holders of the lock, and earlier waiters. */
     static Map waits(Connection own) throws SQLException {
         List locks = new ArrayList();
         Map waits = new TreeMap();
@@ -193,7 +193,7 @@ public final class Connections {
         while (found.next()) {
             String lock = found.getString(4) + " " + found.getString(5) + " " + found.getString(6);
             if (found.getString(1) == null) {
-                continue;  // a transaction of Derby's own
+                continue;  // an internal transaction of Derby
             }
             String[] one = {found.getString(1), found.getString(2), found.getString(3), lock};
             locks.add(one);
@@ -213,7 +213,7 @@ public final class Connections {
         return waits;
     }
 
-    /** Who waits is behind whoever has or wants before him what does not go with it, else behind all in the queue. */
+    /** A client waits for incompatible holders and earlier incompatible waiters, or else for the whole queue. */
     static void behind(String[] asked, Wait wait, Map waits, List locks) {
         Set queue = new TreeSet();
         boolean has = false;
@@ -242,7 +242,7 @@ public final class Connections {
         }
     }
 
-    /** Of rows and of tables: Derby's manual, "Types and scope of locks". */
+    /** Compatibility of row and table locks: Derby's manual, "Types and scope of locks". */
     static boolean compatible(String held, String asked) {
         if (held.equals("S") || held.equals("U")) {
             return asked.equals("S") || asked.equals("IS") || held.equals("S") && asked.equals("U");
@@ -291,7 +291,7 @@ public final class Connections {
         return quoted + "\"";
     }
 
-    /** For what somebody waits, behind whom, and since when. */
+    /** What a client waits for, behind which clients, and since when. */
     public static final class Wait {
         final String wants;
         final int since;
@@ -324,7 +324,7 @@ public final class Connections {
             this.connection = connection;
         }
 
-        /** A statement, held at the row of this number (0: at none). */
+        /** Sends a statement, which is held at the row of this number (0: at none). */
         public synchronized void ask(int stop, String statement) {
             asked = statement;
             waiting = null;
@@ -338,7 +338,7 @@ public final class Connections {
             notifyAll();
         }
 
-        /** Let it go on to the row of this number; 0: to its end. */
+        /** Releases the statement up to the row of this number (0: to its end). */
         public synchronized void let(int stop) {
             this.stop = stop;
             held = false;
@@ -366,7 +366,7 @@ public final class Connections {
             return 1;
         }
 
-        /** Whether it is idle or held, or else waits for a lock; it is waited for so long. */
+        /** Whether it is idle, held or waits for a lock; waits for this up to millis. */
         public synchronized boolean still(long millis) throws InterruptedException {
             if (busy && !held && millis > 0) {
                 wait(millis);
@@ -375,8 +375,8 @@ public final class Connections {
         }
 
         /**
-         * Whether it stands where Derby lets it wait until it has a lock, which is after its look for a deadlock; in
-         * that look, and wherever Derby's threads keep out of each other's way, it stands for a moment only.
+         * Whether its thread is in Derby's method that waits for a lock, which comes after the check for a deadlock. In
+         * that check, and at latches of Derby, a thread waits only for a moment.
          */
         private boolean parked() {
             ThreadInfo now = ManagementFactory.getThreadMXBean().getThreadInfo(getId(), FRAMES);
@@ -407,14 +407,14 @@ public final class Connections {
             return told.append(", \"failure\": ").append(failed == null ? "null" : error(failed)).append("}").toString();
         }
 
-        /** What it waits for: the same wait as long as it wants the same. */
+        /** Its wait, which stays the same as long as it wants the same lock. */
         public synchronized Wait waits(String wants) {
             int since = waiting != null && waiting.wants.equals(wants) ? waiting.since : ++turn;
             waiting = new Wait(wants, since);
             return waiting;
         }
 
-        /** Its statement fails, and its connection is closed. */
+        /** Lets its statement fail and closes its connection. */
         public synchronized void leave() {
             ended = true;
             held = false;
@@ -460,7 +460,7 @@ public final class Connections {
                             try {
                                 rows(statement.getResultSet(), rows);
                             } finally {
-                                found = rows + "]";  // also of a query that fails in its middle
+                                found = rows + "]";  // also for a query that fails halfway
                             }
                         } else {
                             changed = statement.getUpdateCount();
@@ -476,11 +476,11 @@ public final class Connections {
             end(found, gone, changed, error);
         }
 
-        /** The index by which the UPDATE or DELETE that is through went; none: by the heap. */
+        /** Index that the finished UPDATE or DELETE used; empty for the heap. */
         static String path(Statement statement) throws SQLException {
             ResultSet told = statement.executeQuery("VALUES SYSCS_UTIL.SYSCS_GET_RUNTIMESTATISTICS()");
             told.next();
-            String plan = told.getString(1);  // the subqueries that came first stand before it
+            String plan = told.getString(1);  // plans of subqueries come first
             Matcher scan = SCAN.matcher(plan.substring(Math.max(0, plan.lastIndexOf("End Subquery Number"))));
             return scan.find() && scan.group(2) != null ? scan.group(2) : "";
         }

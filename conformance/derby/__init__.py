@@ -1,1 +1,1 @@
-"""The engine derby: Apache Derby, which is among PySpark's jars, in a JVM of its own."""
+"""The engine derby: Apache Derby, from PySpark's jars, in a JVM of its own."""

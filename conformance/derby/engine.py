@@ -1,9 +1,4 @@
-"""The engine derby: its dialect and its record.
-
-The engine derby: litmus tests of sessions, carried out on Apache Derby.
-
-What is said otherwise to Derby.
-"""
+"""The engine derby: its SQL dialect, isolation levels and error codes."""
 
 from __future__ import annotations
 
@@ -47,19 +42,24 @@ def _cell(column: Column, value: exp.Expr) -> exp.Expr:
 
 
 def _characters(value: exp.Expr) -> exp.Expr:
-    """With blanks behind it: what TRIM gives Derby takes for another value each time."""
+    """Return a value padded with blanks; to Derby, each result of TRIM is another value."""
     return exp.Cast(this=exp.Paren(this=value), to=exp.DataType.build(f"CHAR({WIDEST})"))
 
 
 def _hint(index: Index | None) -> str:
-    """16 rows are fetched at a time by default, and no statement of others comes between."""
+    """Return the optimizer hint for an index.
+
+    By default Derby fetches 16 rows at a time, and no statement of others could run in between.
+    """
     name = "null" if index is None else index.name.upper()
     return f"--DERBY-PROPERTIES index={name}, bulkFetch=1\n"
 
 
 def _steer(tree: exp.Update | exp.Delete, schema: Schema, index: Index | None) -> None:
-    """UPDATE and DELETE take no hint, and go by an index exactly if their condition compares its
-    first column with a constant: the first columns of other indexes are hidden in an expression.
+    """Rewrite an UPDATE or DELETE so that it uses an index.
+
+    They take no hint, and use an index exactly if their condition compares its first column with a
+    constant. So the first columns of other indexes are hidden in an expression.
     """
     where = tree.args["where"]
     wanted = None if index is None else index.columns[0]

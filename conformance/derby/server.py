@@ -1,8 +1,7 @@
-"""Derby in a JVM of its own, and what is said to it: lines, one at a time (Connections.java has the
-verbs).
+"""Derby server in its own JVM, controlled by lines on its standard input (verbs: Connections.java).
 
-Derby is found among PySpark's jars, and so is Janino, which compiles and runs the other side. No
-port is open: it is talked to by its standard input, and ends with that. The database is in memory.
+Derby is among PySpark's jars, and so is Janino, which compiles and runs Connections.java. No port
+is open; the server ends when its standard input does. The database is in memory.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["DerbyServer", "derby_jars", "open_derby"]
 
 START_LIMIT = 60.0
-"""Seconds for Java to start and Derby to make a database."""
+"""Time limit in seconds to start Java and create a database."""
 JARS = ("derby-*.jar", "derbyshared-*.jar", "janino-*.jar", "commons-compiler-*.jar")
 CIRCLE = re.compile(
     r"Lock : ([^\n]*)\n\s*Waiting XID : \{(\d+), (\w+)\} , (\w+), |Granted XID : ([^\n]*)"
@@ -51,28 +50,30 @@ LEVELS = {
     "repeatable read": 4,
     "serializable": 8,
 }
-"""java.sql.Connection's numbers."""
+"""Isolation levels as numbers of java.sql.Connection."""
 OPTIONS = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
-    f"-Dderby.stream.error.file={os.devnull}",  # else derby.log where it runs
-    "-XX:TieredStopAtLevel=1",  # nothing runs long enough for more
-    "-Dderby.storage.indexStats.auto=false",  # no thread that reads tables by itself
-    "-Dderby.optimizer.ruleBasedOptimization=true",  # else a heap of few rows is cheaper than its index
-    "-Dderby.optimizer.noTimeout=true",  # else the plan is the best that was found in time
-    "-Dderby.locks.waitTimeout=-1",  # who waits too long is told here
-    "-Dderby.locks.deadlockTimeout=0",  # each wait looks for a deadlock when it begins
+    f"-Dderby.stream.error.file={os.devnull}",  # else derby.log in the current folder
+    "-XX:TieredStopAtLevel=1",  # no code runs long enough for the second compiler
+    "-Dderby.storage.indexStats.auto=false",  # no background thread that reads tables
+    # without rules, scanning a heap with few rows costs less than using its index
+    "-Dderby.optimizer.ruleBasedOptimization=true",
+    "-Dderby.optimizer.noTimeout=true",  # else the best plan found in time is used
+    "-Dderby.locks.waitTimeout=-1",  # timeouts are detected by this module
+    "-Dderby.locks.deadlockTimeout=0",  # each wait checks for a deadlock when it begins
 )
 GATE = (
     'CREATE FUNCTION "PASS" (WORD VARCHAR(1000) ...) RETURNS INT LANGUAGE JAVA PARAMETER STYLE'
     " DERBY DETERMINISTIC NO SQL EXTERNAL NAME 'isolitmus.Connections.pass'"
 )
-"""What is called at each row of a scan."""
+"""SQL function that is called at each row of a scan."""
 
 
 class DerbyServer:
-    """A running Derby (``conformance.databases.connections.Server``); ``release`` is what it says
-    of itself.
+    """Running Derby (``conformance.databases.connections.Server``).
+
+    ``release`` is the version that it reports.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], said: IO[bytes]) -> None:
@@ -81,40 +82,42 @@ class DerbyServer:
         self.run(GATE)
 
     def run(self, statement: str) -> Rows:
-        """A statement of no transaction, and what it gives; StatementError if it fails."""
+        """Run a statement outside all transactions; raise StatementError if it fails."""
         return _rows(self._ask(LIMIT, "run", statement))
 
     def open(self, name: str, level: str) -> None:
-        """A connection by a name, with a transaction at an isolation level."""
+        """Open a named connection with a transaction at an isolation level."""
         self._ask(LIMIT, "open", name, LEVELS[level])
 
     def ask(self, name: str, statement: str, stop: int = 0) -> None:
-        """A statement on a connection, held at the row of a number."""
+        """Send a statement to a connection; it is held at the row of this number (0: at none)."""
         self._ask(LIMIT, "ask", name, stop, statement)
 
     def let(self, name: str, stop: int = 0) -> None:
-        """What is held goes on."""
+        """Release a held statement up to the row of this number (0: to its end)."""
         self._ask(LIMIT, "let", name, stop)
 
     def cancel(self, name: str) -> None:
-        """The statement that is held fails."""
+        """Cancel the held statement of a connection."""
         self._ask(LIMIT, "cancel", name)
 
     def settle(self, seconds: float = LIMIT) -> Mapping[str, Connection]:
-        """Where each connection is, once none of them gets any further by itself."""
+        """Wait until no connection can proceed by itself, and return the state of each."""
         told = self._ask(seconds, "settle", int(seconds * 1000))
         return {name: _connection(one) for name, one in told.items()}
 
     def close(self) -> None:
-        """Every connection is closed; EngineUnavailable if one does not end."""
+        """Close every connection; raise EngineUnavailable if one does not end."""
         if not self._ask(GRACE, "close", int(GRACE * 1000)):
             raise EngineUnavailable(
                 f"a statement of Derby did not end within {GRACE:g} s after the request to end"
             )
 
     def _ask(self, seconds: float, *words: object) -> Any:
-        """The reply to a request; StatementError if Derby refuses it, EngineUnavailable if it has
-        ended, or does not answer in this time and some more.
+        """Send a request and return its reply.
+
+        Raises StatementError if Derby rejects it, EngineUnavailable if Derby has ended or does not
+        answer within ``seconds`` and a grace period.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -145,8 +148,9 @@ class DerbyServer:
 
 @contextmanager
 def open_derby() -> Iterator[DerbyServer]:
-    """A Derby of our own, which ends with the block; EngineUnavailable, with the remedy, if it
-    cannot start.
+    """Start a Derby server that ends with the block.
+
+    Raises EngineUnavailable, with the remedy, if it cannot start.
     """
     java, found = find_java(), derby_jars()
     with tempfile.TemporaryFile() as said, _launched(java.command, found, said) as process:
@@ -154,7 +158,7 @@ def open_derby() -> Iterator[DerbyServer]:
 
 
 def derby_jars() -> tuple[Path, ...]:
-    """Derby's jars and Janino's; EngineUnavailable, with the remedy, where PySpark is not."""
+    """Return the jars of Derby and Janino; raise EngineUnavailable without PySpark."""
     package = find_spec("pyspark")
     places = package.submodule_search_locations if package is not None else None
     below = Path(next(iter(places))) / "jars" if places else None
@@ -208,8 +212,10 @@ def _connection(told: Mapping[str, Any]) -> Connection:
 
 
 def _failure(state: str, message: str) -> SqlFailure:
-    """Of a deadlock Derby tells, lock by lock, who waits for it, a number and a user, and the
-    numbers of those who have it.
+    """Return a failure; the message of a deadlock is parsed into its cycle.
+
+    For each lock, Derby reports who waits for it (a transaction number and a user) and the numbers
+    of those who hold it.
     """
     names: dict[str, str] = {}
     behind: list[tuple[str, list[str], str]] = []
@@ -220,7 +226,8 @@ def _failure(state: str, message: str) -> SqlFailure:
         elif behind:
             behind[-1][1].extend(GRANTED.findall(granted))
     waiting = [name for name, _, _ in behind]
-    circle = tuple(  # each waits for the next, the last for the first, whoever else has the lock
+    # each waits for the next one, the last for the first, besides other holders of the lock
+    circle = tuple(
         (name, tuple(sorted({after, *(names[o] for o in others if o in names)} - {name})), wants)
         for (name, others, wants), after in zip(behind, [*waiting[1:], *waiting[:1]], strict=True)
     )

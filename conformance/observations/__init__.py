@@ -1,10 +1,9 @@
-"""What real engines were asked that no litmus test can say: by name, each with what it is expected
-to show.
+"""Named experiments on real engines that litmus tests cannot express, with expected facts.
 
-A litmus test is statements and a schedule. What has a life of its own between them (a DataFrame
-that is counted twice, a streaming query, a process that is killed) is a function here, from a
-session of Delta and an empty folder, or from a database, to facts. Whoever cites one by its name
-can have it made again.
+A litmus test consists of statements and a schedule. What runs between the statements (a DataFrame
+that is counted twice, a streaming query, a process that is killed) is a function here. It takes a
+session of Delta and an empty folder, or a database, and returns facts. An observation can be cited
+by its name and made again.
 """
 
 from __future__ import annotations
@@ -50,8 +49,10 @@ SHIPPED: dict[str, Observation | DatabaseObservation] = {
 
 
 def observations() -> tuple[str, ...]:
-    """The names of the observations, sorted.
+    """Return the names of the observations, sorted.
 
+    Examples
+    --------
     >>> "job-of-several-queries" in observations()
     True
     """
@@ -59,13 +60,15 @@ def observations() -> tuple[str, ...]:
 
 
 def observation_named(name: str) -> Observation | DatabaseObservation:
-    """The observation of a name; UnknownName with the near miss if there is none.
+    """Return the observation of this name; raise UnknownName, with a suggestion, if there is none.
 
+    Examples
+    --------
     >>> observation_named("job-of-several-queries").expected["a view"]
     [2, 3]
-    >>> observation_named("job-of-queries")
+    >>> observation_named("killed-write")
     Traceback (most recent call last):
-    isolitmus.model.errors.UnknownName: no observation 'job-of-queries'; did you mean 'job-of-several-queries'?
+    isolitmus.model.errors.UnknownName: no observation 'killed-write'; did you mean 'killed-writer'?
     """
     if name not in SHIPPED:
         raise UnknownName(f"no observation '{name}'{near(name, SHIPPED)}")

@@ -1,4 +1,4 @@
-"""What those see who read a table while others change it: a job of several queries, a stream."""
+"""Observations of readers of a table that others change: a job of several queries, and a stream."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ CHANGES = {
     "SET TBLPROPERTIES ('team' = 'us')": "goes on, 3 rows",
     "ADD COLUMNS (x INT)": "DELTA_SCHEMA_CHANGED_WITH_VERSION",
 }
-"""What is altered, and how a query goes on that has read two rows of the table, when a third
-comes.
+"""Changes of a table's metadata, and how a streaming query that has read two rows then goes on.
+
+A third row comes after the change.
 """
 
 
@@ -58,11 +59,11 @@ PRINTED = {
     "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')": "goes on, 3 rows",
     "APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))": "goes on, 3 rows",
 }
-"""The others that the page prints."""
+"""The other changes that the documentation names."""
 
 
 RESTARTED = "ADD COLUMNS (x INT), started again"
-"""The change that ends a streaming query, which is started again from where it was."""
+"""The change that ends a streaming query, which is then restarted from its checkpoint."""
 
 
 def _altered(session: Session, folder: Path, _: Interruption) -> Facts:
@@ -76,7 +77,7 @@ def _altered_as_printed(session: Session, folder: Path, _: Interruption) -> Fact
 
 
 def _after(session: Session, folder: Path, change: str) -> str:
-    """How a streaming query that reads a table goes on after a change of it and one row more."""
+    """Return how a streaming query of a table goes on after a change of it and one more row."""
     spark, path = session.fresh(), folder / "t"
     has = "'delta.enableDeletionVectors' = 'true'" if change.startswith("DROP FEATURE") else ""
     name = make_table(spark, path, 1, 2, properties=has)
@@ -90,9 +91,7 @@ def _after(session: Session, folder: Path, change: str) -> str:
 
 
 def _streamed(session: Session, folder: Path, meanwhile: Callable[[], None] | None = None) -> str:
-    """How a streaming query from its checkpoint reads the table, and goes on after what is done
-    ``meanwhile``.
-    """
+    """Return how a streaming query from its checkpoint goes on after ``meanwhile``."""
     rows = session.fresh().readStream.format("delta").load(str(folder / "t"))
     writer = rows.writeStream.format("noop").option("checkpointLocation", str(folder / "seen"))
     stream = writer.start()

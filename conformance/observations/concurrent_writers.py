@@ -1,5 +1,6 @@
-"""What writers do to each other that are more than a statement: streaming queries, changes of
-several commits.
+"""Observations of concurrent writers that are more than a statement.
+
+They are streaming queries and changes of several commits.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CHECKPOINT", "CONDITIONS", "SEVERAL", "UNMAPPED", "UPGRADED"]
 
 SECONDS = 180.0
-"""The time limit of each step."""
+"""Time limit of each step, in seconds."""
 
 
 def _one_checkpoint(session: Session, folder: Path, interruption: Interruption) -> Facts:
@@ -44,7 +45,7 @@ def _one_checkpoint(session: Session, folder: Path, interruption: Interruption) 
 
 
 def _query(spark: Any, folder: Path) -> Callable[[], object]:
-    """A streaming query from one table to the other, until it has written what is there."""
+    """Return a callable that runs a streaming query from one table to another to its end."""
 
     def run() -> None:
         rows = spark.readStream.format("delta").load(str(folder / "source"))
@@ -61,9 +62,10 @@ def _query(spark: Any, folder: Path) -> Callable[[], object]:
 
 
 def _another_application(session: Session) -> Any:
-    """A SparkSession that knows nothing of the other's streaming queries: Spark ends a query of its
-    own if its checkpoint is started again (StreamingQueryManager.scala), and cannot see those of
-    other applications.
+    """Return a SparkSession that does not know the streaming queries of the other one.
+
+    Spark ends one of its own queries if its checkpoint is started again
+    (StreamingQueryManager.scala), and cannot see the queries of other applications.
     """
     from pyspark.sql import SparkSession
 
@@ -92,9 +94,7 @@ STATEMENTS = {
     "UPGRADE UNIFORM": UPGRADE,
     "UPGRADE UNIFORM, catalog": UPGRADE,
 }
-"""Changes of a table that are several commits; the table of the last one is known to the
-catalog.
-"""
+"""Table changes that consist of several commits; the table of the last one is in the catalog."""
 
 
 LOSERS = {
@@ -104,7 +104,7 @@ LOSERS = {
         "MERGE INTO {} AS t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN DELETE"
     ),
 }
-"""Statements besides INSERT that an upgrade overtakes."""
+"""Statements besides INSERT that run concurrently with an upgrade."""
 
 
 def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Facts:
@@ -198,9 +198,7 @@ UNMAPPED = Observation(
 )
 
 FEATURES = {"that it knows": "changeDataFeed", "that it does not know": "ofLaterYears"}
-"""Table features that writers need, and readers do not, by what the writer of a table makes of
-them.
-"""
+"""Table features that writers need and readers do not, by whether the writer knows them."""
 
 
 def _upgraded(session: Session, folder: Path, interruption: Interruption) -> Facts:
@@ -221,7 +219,7 @@ def _upgraded(session: Session, folder: Path, interruption: Interruption) -> Fac
 
 
 def _give(path: Path, feature: str) -> None:
-    """Upgrade a table's protocol, as a client of a release does that has this feature."""
+    """Upgrade a table's protocol, as a client of a release with this feature does."""
     features = ["appendOnly", "invariants", feature]
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}
     commit = path / "_delta_log" / f"{latest_version(path) + 1:020}.json"
@@ -256,7 +254,7 @@ COMPLEX = {
     "a map": "m['k'] = 1",
     "a lambda": "exists(a, e -> e = 1)",
 }
-"""Conditions that one row of two meets, by what they are on."""
+"""Conditions that one of two rows matches, by the type of column."""
 NOT_TAKEN = {
     "not deterministic": "rand() < 2",
     "a subquery": "id IN (SELECT 1)",

@@ -1,6 +1,4 @@
-"""What those see who share a database with others, where a litmus test has no word for it: Derby
-and PostgreSQL.
-"""
+"""Observations of concurrent clients of Derby and PostgreSQL that litmus tests cannot express."""
 
 from __future__ import annotations
 
@@ -25,32 +23,33 @@ SERVERS: Mapping[str, Callable[[], AbstractContextManager[Server]]] = {
     "derby": open_derby,
     "postgres": open_postgres,
 }
-"""What starts a database, by the engine's name."""
+"""Function that starts a database, by the engine's name."""
 VIOLATIONS = {"23503": "ForeignKeyViolation", "23513": "CheckViolation", "23514": "CheckViolation"}
-"""The constraints that a statement breaks, by SQLSTATE."""
+"""Violated constraints, by SQLSTATE."""
 READ_COMMITTED = "read committed"
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseObservation:
-    """What is asked of real databases, all of which are expected to show the same."""
+    """Experiment on real databases, all of which are expected to show the same facts."""
 
     name: str
-    """By which it is asked for."""
+    """Name of the experiment."""
     title: str
-    """What it shows, in a sentence."""
+    """Description in a sentence."""
     expected: Facts
-    """The facts that it is to show."""
+    """Expected facts."""
     observe: Callable[[_Clients], Facts]
-    """What was seen."""
+    """Function that makes the experiment and returns its facts."""
     engines: tuple[str, ...]
-    """The engines that can be asked."""
+    """Engines that it runs on."""
     wide: bool = False
     """Whether it takes long."""
 
     def made(self, server: Server) -> ObservationResult:
-        """Look, on a server on which nothing of it stays; StatementError if what is not asked
-        fails.
+        """Make the experiment on a server and clean up; return the result.
+
+        Raises StatementError if a statement outside the observation fails.
         """
         clients = _Clients(server)
         try:
@@ -60,14 +59,14 @@ class DatabaseObservation:
 
 
 class _Clients:
-    """The clients of a server, one statement at a time, none of which has to wait."""
+    """Clients of a server, one statement at a time, none of which has to wait."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.made: list[str] = []
 
     def make(self, table: str, columns: str, *rows: str) -> None:
-        """Make a table with these rows."""
+        """Create a table with these rows."""
         self.server.run(f"CREATE TABLE {table} ({columns})")
         self.made.append(table)
         for row in rows:
@@ -79,9 +78,7 @@ class _Clients:
             self.server.open(name, level)
 
     def say(self, name: str, statement: str) -> str:
-        """How a statement of a transaction ends: what it gives or ``done``, or the class of its
-        error.
-        """
+        """Run a transaction's statement; return its first value, ``done``, or its error class."""
         self.server.ask(name, statement)
         seen = self.server.settle()[name]
         if seen.failure is not None:
@@ -89,21 +86,21 @@ class _Clients:
         return "done" if seen.rows is None else str(seen.rows[0][0])
 
     def end(self) -> None:
-        """End all transactions; what is not committed is undone."""
+        """End all transactions; undo what is not committed."""
         self.server.close()
 
     def number(self, query: str) -> object:
-        """The number that a query gives, of what is committed."""
+        """Return the number that a query of committed data gives."""
         return self.server.run(query)[0][0]
 
     def leave(self) -> None:
-        """End all, and drop the tables."""
+        """End all transactions, and drop the tables."""
         self.end()
         while self.made:
             self.server.run(f"DROP TABLE {self.made.pop()}")
 
 
-# Rules by hand, and declared ones
+# Rules checked by hand, and declared constraints
 
 
 def _declared(clients: _Clients) -> Facts:
@@ -118,9 +115,7 @@ def _declared(clients: _Clients) -> Facts:
 
 
 def _orphaned(clients: _Clients, key: str) -> Facts:
-    """One looks for the parent and inserts a child; another looks for children and deletes the
-    parent.
-    """
+    """Insert a child after looking for the parent; delete the parent after looking for children."""
     clients.make("parent", "id INT NOT NULL PRIMARY KEY", "1")
     clients.make("child", f"parent INT{key}")
     clients.begin(READ_COMMITTED, "a", "b")
@@ -140,7 +135,7 @@ def _orphaned(clients: _Clients, key: str) -> Facts:
 
 
 def _overdrawn(clients: _Clients, check: str) -> Facts:
-    """Two look whether 100 cover 80, and take them."""
+    """Take 80 twice after each transaction has checked that the balance is 100."""
     clients.make("account", f"balance INT{check}", "100")
     clients.begin(READ_COMMITTED, "a", "b")
     seen = [clients.say(name, "SELECT balance FROM account") for name in "ab"]

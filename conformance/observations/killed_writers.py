@@ -1,9 +1,9 @@
-"""A writer that goes no further than a phase of its commit: what is on disk then is a table, with
-the commit or without it.
+"""Observations of writers that are held or killed at a phase of their commit.
 
-Delta's own observer for tests holds the phases, also those after the commit's file is there:
-BACKFILL and POST_COMMIT (fuzzer/OptimisticTransactionPhases.scala). Held there a transaction holds
-the lock of its table's log, so what others would find is looked at in a copy of its folder.
+The files on disk then form a table, with the commit or without it. Delta's own observer for tests
+holds the phases, including those after the commit file is written: BACKFILL and POST_COMMIT
+(fuzzer/OptimisticTransactionPhases.scala). A transaction that is held there holds the lock of its
+table's log, so the state that others would find is read from a copy of the folder.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["COPIED", "KILLED", "kill_writers"]
 
 PHASES = ("initial", "prepare", "commit", "backfill", "postCommit")
-"""Those of Delta's observer, in their order."""
+"""Phases of Delta's observer, in order."""
 WRITTEN = PHASES.index("backfill")
-"""From this one on the commit's file is there."""
+"""Index of the first phase at which the commit file exists."""
 SECONDS = 180.0
-"""The time limit of each step."""
+"""Time limit of each step, in seconds."""
 
 
 class _Held:
-    """A statement in a thread of its own, which waits at each phase until it is let go."""
+    """Statement in its own thread, which waits at each phase until it is released."""
 
     def __init__(self, session: Session, sql: str) -> None:
         self._session, self._sql = session, sql
@@ -64,7 +64,7 @@ class _Held:
             observers.setObserver(noop)
 
     def come_to(self, phase: str, interruption: Interruption) -> None:
-        """Wait until it is held at a phase."""
+        """Wait until the statement is held at a phase."""
         reached = self._locks[phase].hasReached
         if not interruption.wait_for(lambda: reached() or self._worker.ended, SECONDS):
             raise TimeLimit(f"the statement did not reach {phase} within {SECONDS:g} s")
@@ -73,7 +73,7 @@ class _Held:
             raise EngineFailed(f"the statement ended before it reached {phase}")
 
     def go(self, phase: str) -> None:
-        """Let it go on from a phase, at which it has not been let go before."""
+        """Release the statement from a phase; each phase may be released only once."""
         self._locks[phase].entryBarrier().unblock()
 
     def end(self) -> None:
@@ -83,9 +83,7 @@ class _Held:
 
 
 def _made(session: Session, path: Path) -> str:
-    """A table with two partitions, both of which are to be rewritten by one statement; that
-    statement.
-    """
+    """Create a table with two partitions, and return a statement that rewrites both."""
     name = f"delta.`{path}`"
     session.spark.sql(
         f"CREATE TABLE {name} USING delta PARTITIONED BY (part) AS VALUES (1, 0), (2, 1) AS v (id,"
@@ -95,8 +93,10 @@ def _made(session: Session, path: Path) -> str:
 
 
 def _found(session: Session, path: Path) -> list[object]:
-    """The newest version of a table and its rows; how many data files are on disk, whose they are
-    or nobody's; and whether the next write makes the next version.
+    """Return the state of a table on disk.
+
+    It consists of the newest version, the rows, the number of data files on disk, live or not, and
+    whether the next write makes the next version.
     """
     spark, name = session.spark, f"delta.`{path}`"
     files = len(list(path.glob("part=*/*.parquet")))
@@ -109,7 +109,10 @@ def _found(session: Session, path: Path) -> list[object]:
 
 
 def _expected() -> Mapping[str, object]:
-    """With the commit from BACKFILL on; before, the files that were written for it are nobody's."""
+    """Return the expected states: with the commit from BACKFILL on, without it before.
+
+    Before BACKFILL, no commit refers to the files that were written.
+    """
     old, new = ["version 0", 1, 2], ["version 1", 11, 12]
     return {
         phase: [
@@ -139,7 +142,7 @@ def _copied(session: Session, folder: Path, interruption: Interruption) -> Facts
 
 
 def kill_writers(folder: str) -> None:
-    """Write a table for each phase, hold each writer there, and kill the JVM with all of them."""
+    """Create a table for each phase, hold a writer at each, and kill the JVM with all of them."""
     with open_session() as session:
         writers = {phase: _Held(session, _made(session, Path(folder) / phase)) for phase in PHASES}
         for at, held in writers.items():

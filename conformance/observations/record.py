@@ -1,4 +1,4 @@
-"""An observation: a question to the engine, as a record, and its answer."""
+"""Observations: experiments on an engine with expected facts, and their results."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 __all__ = ["Facts", "Observation", "ObservationResult", "make_table", "outcome_of"]
 
 Facts = Mapping[str, object]
-"""What was seen, each with what it is about: numbers, texts and lists of them."""
+"""Observed facts by name: numbers, texts, and lists of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationResult(ReadableRepr):
-    """What an observation showed, beside what it is expected to show."""
+    """Facts that an observation showed, with the expected ones."""
 
     name: str
-    """That of the observation."""
+    """Name of the observation."""
     expected: Facts
-    """What it is expected to show."""
+    """Expected facts."""
     facts: Facts
-    """What it showed."""
+    """Observed facts."""
 
     @property
     def as_expected(self) -> bool:
-        """Whether it showed that, and nothing else."""
+        """Whether the observed facts equal the expected ones."""
         return self.expected == self.facts
 
     def __repr__(self) -> str:
@@ -48,26 +48,33 @@ class ObservationResult(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What is asked of real Delta."""
+    """Experiment on real Delta."""
 
     name: str
-    """By which it is asked for."""
+    """Name of the experiment."""
     title: str
-    """What it shows, in a sentence."""
+    """Description in a sentence."""
     expected: Facts
-    """The facts that it is to show."""
+    """Expected facts."""
     observe: Callable[[Session, Path, Interruption], Facts]
-    """What was seen, with an empty folder for whatever it makes; it leaves no statement and no
-    stream running.
+    """Function that makes the experiment in an empty folder and returns its facts.
+
+    It leaves no statement and no stream running.
     """
     wide: bool = False
     """Whether it takes long, or shows what a shorter one shows as well."""
 
     def made(self, session: Session) -> ObservationResult:
-        """Look, in a session.
+        """Make the experiment in a session and return the result.
 
-        EngineUnavailable if the JVM dies, EngineFailed if Delta fails where nothing of it is a
-        fact, TimeLimit.
+        Raises
+        ------
+        EngineUnavailable
+            The JVM died.
+        EngineFailed
+            Delta failed outside the observed steps.
+        TimeLimit
+            A step took too long.
         """
         return run_interruptibly(lambda interruption: self._made(session, interruption))
 
@@ -81,7 +88,7 @@ class Observation:
 
 
 def make_table(spark: Any, path: Path, *rows: int, properties: str = "") -> str:
-    """Make a table of one column with these rows at a path; what SQL calls it."""
+    """Create a table with one column and these rows at a path, and return its name in SQL."""
     name = f"delta.`{path}`"
     said = f" TBLPROPERTIES ({properties})" if properties else ""
     spark.sql(f"CREATE TABLE {name} (id INT) USING delta{said}")
@@ -91,8 +98,9 @@ def make_table(spark: Any, path: Path, *rows: int, properties: str = "") -> str:
 
 
 def outcome_of(body: Callable[[], object], session: Session) -> str:
-    """How a callable ends: ``committed``, the exception of a conflict, or the error class of what
-    else it raises.
+    """Return the outcome of a callable.
+
+    It is ``committed``, the exception of a conflict, or the error class of another error.
     """
     try:
         body()

@@ -1,1 +1,1 @@
-"""The engine postgres: PostgreSQL, as a server of its own in a temporary folder."""
+"""The engine postgres: a PostgreSQL server of its own in a temporary folder."""

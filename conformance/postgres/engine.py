@@ -1,9 +1,4 @@
-"""The engine postgres: its dialect and its record.
-
-The engine postgres: litmus tests of sessions, carried out on PostgreSQL.
-
-What is said otherwise to PostgreSQL.
-"""
+"""The engine postgres: its SQL dialect, isolation levels and error codes."""
 
 from __future__ import annotations
 
@@ -40,30 +35,34 @@ def _cell(_column: Column, value: exp.Expr) -> exp.Expr:
 
 
 def _hint(_index: Index | None) -> str:
-    """It takes none."""
+    """Return no hint; PostgreSQL has none."""
     return ""
 
 
 def _steer(_tree: exp.Update | exp.Delete, _schema: Schema, _index: Index | None) -> None:
-    """Nor here."""
+    """Do nothing; PostgreSQL has no hints."""
 
 
 def _through(index: str, column: exp.Column) -> exp.Expr:
-    """An index of some rows is gone by, whatever is asked, where these are said to be the only ones
-    that are wanted.
+    """Return a predicate that makes the planner use a partial index.
+
+    A partial index is used for any condition if the statement also asks for the predicate of the
+    index.
     """
     return exp.Anonymous(this="through", expressions=[exp.Literal.string(index), column])
 
 
 def _again(table: exp.Table) -> exp.Expr:
-    """A version that the statement does not see is looked at since it came after one that it
-    does.
+    """Return whether a row version is rechecked.
+
+    A version that the statement's snapshot does not see is read because it follows one that it
+    sees.
     """
     return exp.Anonymous(this="unseen", expressions=[exp.column("xmin", table=table.alias_or_name)])
 
 
 def explain_scans(server: Server, text: str) -> tuple[tuple[str, str], ...]:
-    """The tables that a statement scans, each with the index by which it goes; empty: by none."""
+    """Return the tables that a statement scans, sorted, each with its index; empty for none."""
     found: Any = server.run(f"EXPLAIN (FORMAT JSON, COSTS OFF) {text}")
     return tuple(sorted(_scanned(found[0][0][0]["Plan"])))
 
@@ -101,8 +100,9 @@ PACKAGE = ["apt-get", "install", "--yes", "--quiet", "--no-install-recommends", 
 
 
 def _install() -> Path:
-    """PostgreSQL's programs, by Debian's package where that is possible; EngineUnavailable where it
-    is not.
+    """Return the folder of PostgreSQL's programs; install Debian's package if they are missing.
+
+    Raises EngineUnavailable if that is not possible.
     """
     try:
         return postgres_programs()

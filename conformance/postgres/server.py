@@ -1,11 +1,11 @@
-"""A PostgreSQL server of our own, and connections to it.
+"""PostgreSQL server of its own, and connections to it.
 
-It lives in a temporary folder and is reached by a socket there, never by a port. It refuses to run
-as root: then it runs as another user, whose the folder is. A shell stands between, which stops the
-server once its standard input ends: so it ends with us, however we end.
+The server lives in a temporary folder and is reached by a socket there, never by a port. It refuses
+to run as root; then it runs as another user, who owns the folder. A shell in between stops the
+server once its standard input ends, so the server ends with this process in any case.
 
-libpq sends a statement and does not wait for it, so that no statement needs a thread here. What is
-held waits for an advisory lock.
+libpq sends a statement without waiting for it, so no statement needs a thread here. A statement is
+held by an advisory lock that it waits for.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ if TYPE_CHECKING:
 __all__ = ["PostgresServer", "open_postgres", "postgres_programs"]
 
 START_LIMIT = 60.0
-"""Seconds for the server to take connections."""
+"""Time limit in seconds for the server to accept connections."""
 PLACES = Path("/usr/lib/postgresql")
-"""Where Debian has the releases, which are not on PATH."""
+"""Folder of Debian's releases, which are not on PATH."""
 USERS = ("postgres", "nobody")
-"""Who runs the server where we are root."""
+"""Users that may run the server if this process is root."""
 DEADLOCK = 0.005
-"""Seconds after which who waits looks for a deadlock, once, and says so; until then nobody is said
-to wait.
+"""Time in seconds after which a waiting connection checks for a deadlock, once, and logs it.
+
+Before that, no connection is reported to wait.
 """
 OPTIONS = {
     "listen_addresses": "",
@@ -75,8 +76,11 @@ OPTIONS = {
 GUARD = (
     '"$@" </dev/null & server=$!; exec >&-; read -r _; kill -INT $server; wait $server; rm -rf "$0"'
 )
-"""What a shell does: the server; once our end of its standard input is gone, a fast shutdown, and
-the folder goes. The server has its standard output for itself, whose end is the server's."""
+"""Shell command that runs the server and, once its standard input ends, stops it.
+
+It does a fast shutdown and deletes the folder. The standard output of the shell belongs to the
+server, whose end closes it.
+"""
 LOOKED = re.compile(
     r"still waiting for \w+ on (?:(transaction) (\d+)|(tuple) \((\d+),(\d+)\) of relation (\d+))"
 )
@@ -96,19 +100,21 @@ BEGIN
   RETURN 1;
 END $$
 """
-"""What is called at each row of a scan."""
-THROUGH = """
-CREATE FUNCTION through(name text, anyelement) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN true; END $$
-"""
-"""Of which rows an index is: of all, which the planner does not know."""
+"""SQL function that is called at each row of a scan."""
+THROUGH = (
+    "\nCREATE FUNCTION through(name text, anyelement) RETURNS boolean LANGUAGE plpgsql IMMUTABLE"
+    " AS $$ BEGIN RETURN true; END $$\n"
+)
+"""SQL function, the predicate of partial indexes: always true, unknown to the planner."""
 UNSEEN = """
 CREATE FUNCTION unseen(writer xid) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT NOT pg_visible_in_snapshot(writer::text::xid8, pg_current_snapshot())
     AND writer::text::xid8 <> pg_current_xact_id_if_assigned()
 $$
 """
-"""Whether a version of a row is none that a statement sees: it looks at it once more, after whoever
-wrote it.
+"""SQL function: whether a row version is invisible to the statement's snapshot, and not its own.
+
+The statement then rechecks the version after its writer has committed.
 """
 WAITS = """
 SELECT a.pid, l.locktype, concat_ws(' ', l.locktype, l.relation, l.page, l.tuple, l.transactionid),
@@ -116,14 +122,15 @@ SELECT a.pid, l.locktype, concat_ws(' ', l.locktype, l.relation, l.page, l.tuple
 FROM unnest(%s::int[]) AS a(pid) LEFT JOIN pg_locks l ON l.pid = a.pid AND NOT l.granted
      LEFT JOIN pg_locks r ON r.pid = a.pid AND r.granted AND r.locktype = 'tuple'
 """
-"""For which lock who waits; and the row: who is the first in the queue for it has its lock, and
-waits for who wrote it.
+"""Query for the lock that each connection waits for, and the row.
+
+The first connection in the queue for a row holds the lock of the row and waits for its writer.
 """
 
 
 @dataclass(slots=True)
 class _Client:
-    """A connection, what it was asked, and what came of it."""
+    """Connection with its last request and the result of that."""
 
     connection: Any
     busy: bool = False
@@ -135,36 +142,30 @@ class _Client:
     behind: tuple[int, ...] = ()
     wants: str = ""
     lock: str = ""
-    """The lock for which it waits; that is another one once it is the first in the queue for a
-    row.
-    """
+    """Lock that it waits for; it changes once the connection is first in the queue for a row."""
     looked: str = ""
-    """The last lock for which it waited when it had looked for a deadlock, and found none."""
+    """Last lock that it waited for when its deadlock check found no deadlock."""
     waited: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    """The locks for which its statement was seen to wait, each with what it wanted and for whom it
-    waited.
-    """
+    """Locks that its statement waited for, each with its wish and the processes waited for."""
     last: tuple[str, tuple[int, ...]] = "", ()
-    """What it wanted when it was last told that it waits, and for whom."""
+    """What it wanted when it was last reported to wait, and the processes it waited for."""
     commits: bool = False
-    """Whether it was told to commit."""
+    """Whether its last request is a commit."""
 
     @property
     def pid(self) -> int:
-        """The server's process for it."""
+        """Process id of its server process."""
         return int(self.connection.pgconn.backend_pid)
 
     def told(self, said: Any) -> None:
-        """What the server says beside results: a row at which a scan comes by, or that it still
-        waits.
-        """
+        """Process a notice of the server: a row that a scan has reached, or a wait that goes on."""
         if said.severity_nonlocalized == "NOTICE":
             self.passed.append(tuple(json.loads(said.message_primary)[1:]))
         elif found := LOOKED.search(said.message_primary):
             self.looked = _lock(found.groups())
 
     def hear(self) -> None:
-        """Take up what has come in."""
+        """Process the results that have arrived."""
         from psycopg.adapt import Transformer
         from psycopg.pq import DiagnosticField, ExecStatus
 
@@ -186,7 +187,7 @@ class _Client:
                 self.changed = result.command_tuples or 0
 
     def shown(self, *, held: bool, clients: Mapping[int, tuple[str, _Client]]) -> Connection:
-        """Where it is, by the names of all and what was seen of them."""
+        """Return the state of the connection, with names for processes."""
         names = {pid: name for pid, (name, _) in clients.items()}
         state: Doing = (
             "idle" if not self.busy else "held" if held else "waits" if self.behind else "runs"
@@ -212,9 +213,11 @@ class _Client:
     def since_told(
         self, lock: str, others: Sequence[str], clients: Mapping[int, tuple[str, _Client]]
     ) -> str:
-        """What it wanted who waited for a lock when nobody looked: the row at which it was told to
-        wait, if it came to be the first in the queue, for one who was before it there, and nobody
-        has put another version there.
+        """Return what a connection wanted that waited for a lock between two polls.
+
+        That is the row of its last reported wait, if the connections it now waits for were ahead of
+        it there and none of these has committed another version of the row. Otherwise it is the
+        lock.
         """
         wants, behind = self.last
         ended = (clients[pid][1] for pid in behind if pid in clients)
@@ -223,8 +226,9 @@ class _Client:
 
 
 class PostgresServer:
-    """A running server (``conformance.databases.connections.Server``); ``release`` is what it says
-    of itself.
+    """Running server (``conformance.databases.connections.Server``).
+
+    ``release`` is the version that it reports.
     """
 
     def __init__(self, own: Any) -> None:
@@ -237,7 +241,7 @@ class PostgresServer:
         self.run(f"SET lock_timeout = '{LIMIT:g}s'")
 
     def run(self, statement: str) -> Rows:
-        """A statement of no transaction, and what it gives; StatementError if it fails."""
+        """Run a statement outside all transactions; raise StatementError if it fails."""
         return self._run(statement)
 
     def _run(self, statement: str, *values: object) -> Rows:
@@ -252,7 +256,7 @@ class PostgresServer:
         return tuple(found.fetchall()) if found.description is not None else ()
 
     def open(self, name: str, level: str) -> None:
-        """A connection by a name, with a transaction at an isolation level."""
+        """Open a named connection with a transaction at an isolation level."""
         client = _Client(self._connected())
         self._clients[name] = client
         client.connection.execute("SET client_min_messages = log")
@@ -264,11 +268,11 @@ class PostgresServer:
         from psycopg.types.numeric import IntLoader
 
         made = psycopg.connect(self._own.info.dsn, autocommit=True, prepare_threshold=None)
-        made.adapters.register_loader("numeric", IntLoader)  # what a SUM of BIGINT is
+        made.adapters.register_loader("numeric", IntLoader)  # the type of SUM of BIGINT
         return made
 
     def ask(self, name: str, statement: str, stop: int = 0) -> None:
-        """A statement on a connection, held at the row of a number."""
+        """Send a statement to a connection; it is held at the row of this number (0: at none)."""
         client = self._clients[name]
         self._hold(name, client, stop)
         client.passed, client.rows, client.changed, client.failure = [], None, 0, None
@@ -281,11 +285,11 @@ class PostgresServer:
             pass
 
     def let(self, name: str, stop: int = 0) -> None:
-        """What is held goes on."""
+        """Release a held statement up to the row of this number (0: to its end)."""
         self._hold(name, self._clients[name], stop)
 
     def _hold(self, name: str, client: _Client, stop: int) -> None:
-        """Hold at the row of a number from now on, and no longer at another."""
+        """Hold at the row of this number from now on, and at no other (0: at none)."""
         if stop:
             self._run("SELECT pg_advisory_lock(hashtext(%s), %s)", name, stop)
         if client.stop:
@@ -293,11 +297,11 @@ class PostgresServer:
         client.stop = stop
 
     def cancel(self, name: str) -> None:
-        """The statement that is held fails."""
+        """Cancel the held statement of a connection."""
         self._run("SELECT pg_cancel_backend(%s)", self._clients[name].pid)
 
     def settle(self, seconds: float = LIMIT) -> Mapping[str, Connection]:
-        """Where each connection is, once none of them gets any further by itself."""
+        """Wait until no connection can proceed by itself, and return the state of each."""
         end = time.monotonic() + seconds
         held: frozenset[int] = frozenset()
         while any(client.busy for client in self._clients.values()):
@@ -320,7 +324,7 @@ class PostgresServer:
         }
 
     def _waits(self) -> frozenset[int]:
-        """Whose statements are held; those that wait for others say for whom, and for what."""
+        """Return the processes whose statements are held, and update what the others wait for."""
         busy = {client.pid: client for client in self._clients.values() if client.busy}
         held: set[int] = set()
         told: Any = self._run(WAITS, list(busy))
@@ -328,12 +332,13 @@ class PostgresServer:
             client = busy[pid]
             if kind == "advisory":
                 held.add(pid)
-            waits = bool(behind) and kind not in ("advisory", None)  # None: it did not yet
+            waits = bool(behind) and kind not in ("advisory", None)  # None: it does not wait yet
             client.behind = tuple(sorted(set(behind))) if waits else ()
             client.wants = (row or lock) if waits else ""
             client.lock = lock if waits else ""
         for client in busy.values():
-            if client.lock.startswith("tuple"):  # the queue, whose head waits for who wrote the row
+            # a queue for a row, whose head waits for the writer of the row
+            if client.lock.startswith("tuple"):
                 first = (busy[pid].behind for pid in client.behind if pid in busy)
                 client.behind = tuple(
                     sorted({*client.behind, *(pid for pids in first for pid in pids)})
@@ -344,7 +349,7 @@ class PostgresServer:
         return frozenset(held)
 
     def _hear(self, seconds: float) -> None:
-        """Take up what comes in, waiting so long for it."""
+        """Process what arrives, waiting up to ``seconds`` for it."""
         import psycopg
 
         busy = [client for client in self._clients.values() if client.busy]
@@ -356,12 +361,10 @@ class PostgresServer:
             raise EngineUnavailable(f"PostgreSQL ended: {brief(str(error))}") from error
 
     def close(self) -> None:
-        """Every connection is closed, whatever it was doing; EngineUnavailable if one does not
-        end.
-        """
+        """Close every connection, busy or not; raise EngineUnavailable if one does not end."""
         for name, client in self._clients.items():
             self._hold(name, client, 0)
-            if client.busy:  # what is idle needs no waiting for
+            if client.busy:  # an idle connection is closed without waiting
                 kill = "SELECT pg_terminate_backend(%s, %s)"
                 if self._run(kill, client.pid, int(GRACE * 1000)) != ((True,),):
                     raise EngineUnavailable(
@@ -372,20 +375,18 @@ class PostgresServer:
         self._clients.clear()
 
     def leave(self) -> None:
-        """No connection is talked to any more, also where one did not end or the server did."""
+        """Drop all connections, also if one did not end or the server ended."""
         for client in self._clients.values():
             client.connection.close()
 
 
 def _circle(message: str) -> tuple[tuple[str, tuple[str, ...], str], ...]:
-    """Of a deadlock, the process of who waited, of whom for, and for which lock."""
+    """Return the cycle of a deadlock: for each process, the one it waits for and the lock."""
     return tuple((a, (b,), _lock(lock)) for a, *lock, b in CIRCLE.findall(message))
 
 
 def _lock(words: Sequence[str | None]) -> str:
-    """A lock of which a message tells, by what ``LOOKED`` and ``CIRCLE`` find, as ``WAITS`` has
-    it.
-    """
+    """Return the lock in a message, matched by ``LOOKED`` or ``CIRCLE``, as ``WAITS`` has it."""
     transaction, number, kind, page, row, relation = words
     if transaction:
         return f"transactionid {number}"
@@ -394,8 +395,9 @@ def _lock(words: Sequence[str | None]) -> str:
 
 @contextmanager
 def open_postgres() -> Iterator[PostgresServer]:
-    """A server of our own, which ends with the block; EngineUnavailable, with the remedy, if it
-    cannot start.
+    """Start a PostgreSQL server that ends with the block.
+
+    Raises EngineUnavailable, with the remedy, if it cannot start.
     """
     place = postgres_programs()
     folder = Path(tempfile.mkdtemp(prefix="isolitmus_postgres_"))
@@ -411,8 +413,9 @@ def open_postgres() -> Iterator[PostgresServer]:
 
 
 def postgres_programs() -> Path:
-    """Where PostgreSQL's programs are; EngineUnavailable, with the remedy, where they or psycopg
-    are not.
+    """Return the folder of PostgreSQL's programs.
+
+    Raises EngineUnavailable, with the remedy, if they or psycopg are missing.
     """
     if find_spec("psycopg") is None:
         raise EngineUnavailable(
@@ -436,7 +439,7 @@ def _release(path: str) -> tuple[int, ...]:
 
 
 def _user() -> dict[str, Any]:
-    """As whom the server runs: it refuses root."""
+    """Return Popen's arguments for the user of the server; empty unless this process is root."""
     if os.getuid() != 0:
         return {}
     for name in USERS:
@@ -451,7 +454,7 @@ def _user() -> dict[str, Any]:
 
 @contextmanager
 def _launched(place: Path, folder: Path) -> Iterator[Any]:
-    """A server in an empty folder, as a connection to it."""
+    """Start a server in an empty folder and yield a connection to it."""
     user = _user()
     if user:
         os.chown(folder, user["user"], user["group"])
@@ -485,7 +488,7 @@ def _launched(place: Path, folder: Path) -> Iterator[Any]:
 
 
 def _first(process: subprocess.Popen[bytes], folder: Path, log: Path) -> Any:
-    """The first connection, as soon as the server takes any."""
+    """Return the first connection, as soon as the server accepts any."""
     import psycopg
 
     assert process.stdout is not None

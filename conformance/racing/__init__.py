@@ -1,1 +1,1 @@
-"""Races of one's own code, and all their interleavings."""
+"""Races of user code with concurrent commits, and all their interleavings."""

@@ -1,17 +1,17 @@
-"""All interleavings of two or three jobs of one's own, at their snapshots and commits, on real
-Delta, beside the serial orders.
+"""All interleavings of the snapshots and commits of two or three jobs on real Delta.
 
-A job is whatever writes a Delta table by Spark. It runs until a transaction of it on the table
-wants its snapshot, and waits: what it has read until then, to compute something of it, may be old.
-(A statement that is given as a text has read nothing: it waits at its commit.) Its next step is to
-the transaction's commit, one more from there until the next transaction wants its snapshot, or to
-its end: one that commits twice, or tries again, has more steps. Orders of steps are followed one
-after another, each on the table as it was at the beginning (RESTORE). Two steps of two jobs right
-after one another that commit nothing are taken in one order only: what they do is taken not to be
-seen by the other.
+A job is code that writes a Delta table by Spark. It first runs until one of its transactions on the
+table is about to take its snapshot, and waits. What it has read until then may be stale by the time
+it writes. (A statement given as text has read nothing; it waits at its commit.) Its next step runs
+to the transaction's commit, and one more from there until the next transaction is about to take its
+snapshot, or to the end. So a job that commits twice, or retries, has more steps.
 
-A table that comes out is held against what the jobs give one after another: those that ended well,
-and those that failed after a commit.
+Orders of steps are run one after another, each on the table as it was at the beginning (RESTORE).
+Two adjacent steps of two jobs that commit nothing are run in one order only, on the assumption that
+neither job sees the effect of the other one's step.
+
+Each final table is compared with those of the serial orders of the jobs that succeeded, or failed
+after a commit.
 """
 
 from __future__ import annotations
@@ -36,43 +36,47 @@ if TYPE_CHECKING:
 __all__ = ["InterleavingResult", "InterleavingsResult", "interleave"]
 
 Steps = tuple[str, ...]
-"""Jobs by name, one for each step."""
+"""Names of jobs, one for each step."""
 RacedJob = str | Callable[[], object]
-"""A statement or a callable."""
+"""Statement or callable."""
 Able = Mapping[str, bool]
-"""Who can take the next step, each with whether that commits nothing."""
+"""Jobs that can take the next step, each with whether that step commits nothing."""
 SHOWN = 3
-"""So many interleavings are shown."""
+"""Maximum number of interleavings in the text of a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterleavingResult(ReadableRepr):
-    """An order of the steps of some jobs, and what came of it. Its ``repr`` is the schedule; as a
-    text it has the endings.
+    """Order of the steps of some jobs, and its result.
+
+    Its ``repr`` is the schedule; its text also has the outcomes.
     """
 
     order: Steps
-    """Whose step it was, each time."""
+    """Job of each step."""
     actions: Steps
-    """What it was, each time: ``begin`` until before the first snapshot, ``start`` from there to a
-    commit, ``commit`` that and on to the next snapshot, or to the end.
+    """Action of each step.
+
+    ``begin`` runs until before the first snapshot, ``start`` from there to a commit, ``commit``
+    from there on to the next snapshot, or to the end.
     """
     endings: Mapping[str, RaceOutcome]
-    """How each job ended, by name."""
+    """Outcome of each job, by name."""
     rows: tuple[str, ...]
-    """The table at the end, sorted."""
+    """Rows of the final table, sorted."""
     serial: tuple[str, ...] = ()
-    """The serial orders that give it, of the jobs that ended well or committed."""
+    """Serial orders, of the jobs that succeeded or committed, that give the same final table."""
 
     @property
     def schedule(self) -> str:
-        """The steps as a litmus file has them; a job that was alone has one, and ``begin`` right
-        before its ``start`` is not said.
+        """Steps in the form of a litmus file.
+
+        A job that ran alone has one step, and ``begin`` is left out right before its ``start``.
         """
         words: list[str] = []
         for k, (name, action) in enumerate(zip(self.order, self.actions, strict=True)):
             if name in words:
-                continue  # it is alone, and has been said
+                continue  # it ran alone and has its one word
             own = self.order.count(name)
             goes_on = self.order[k + 1 : k + 2] == (name,)
             if self.order[k : k + own] == (name,) * own:
@@ -83,18 +87,18 @@ class InterleavingResult(ReadableRepr):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """The jobs that raised something."""
+        """Jobs that raised an exception."""
         return tuple(name for name, end in self.endings.items() if end.error is not None)
 
     @property
     def effective(self) -> tuple[str, ...]:
-        """The jobs whose effect is to be explained."""
+        """Jobs whose effect the serial orders have to contain."""
         ends = self.endings.items()
         return tuple(name for name, end in ends if end.error is None or end.commits)
 
     @property
     def printed(self) -> str:
-        """All of it, also where objects print by themselves."""
+        """Full text, also where objects print by their ``repr``."""
         return str(self)
 
     def __repr__(self) -> str:
@@ -107,35 +111,38 @@ class InterleavingResult(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class InterleavingsResult(ReadableRepr):
-    """All interleavings of some jobs on a table. Its ``repr`` is a line; as a text it shows those
-    that no serial order explains, and those in which a job fails.
+    """All interleavings of some jobs on a table.
+
+    Its ``repr`` is one line; its text shows the interleavings that no serial order explains, and
+    those in which a job fails.
     """
 
     table: str
-    """As it was given."""
+    """Table as it was given."""
     interleavings: tuple[InterleavingResult, ...]
-    """One for each order of the steps."""
+    """One result for each order of the steps."""
     alone: Mapping[str, tuple[str, ...] | None]
-    """The table after jobs one after another, by their names; None if one of them failed there."""
+    """Final table of each serial order, by the names of its jobs; None if one of them failed there.
+    """
 
     @property
     def unexplained(self) -> tuple[InterleavingResult, ...]:
-        """Those that leave a table which no serial order gives."""
+        """Interleavings whose final table no serial order produces."""
         return tuple(one for one in self.interleavings if not one.serial)
 
     @property
     def explained(self) -> bool:
-        """Whether every table is one that the jobs give one after another."""
+        """Whether some serial order produces the final table of each interleaving."""
         return not self.unexplained
 
     @property
     def failed(self) -> tuple[InterleavingResult, ...]:
-        """Those in which a job raised something, a conflict say."""
+        """Interleavings in which a job raised an exception, such as a conflict."""
         return tuple(one for one in self.interleavings if one.failed)
 
     @property
     def printed(self) -> str:
-        """All of it, also where objects print by themselves."""
+        """Full text, also where objects print by their ``repr``."""
         return str(self)
 
     def __repr__(self) -> str:
@@ -164,7 +171,7 @@ class InterleavingsResult(ReadableRepr):
         return "\n".join(lines)
 
     def _against(self, one: InterleavingResult) -> Iterator[str]:
-        """The table of an interleaving beside those of the serial orders."""
+        """Yield the final table of an interleaving and those of the serial orders."""
         yield f"  final table: {_table(one.rows)}"
         for order in permutations(one.effective):
             rows = self.alone[" ".join(order)]
@@ -181,20 +188,44 @@ def interleave(
     most: int = 200,
     seconds: float = 60.0,
 ) -> InterleavingsResult:
-    """Carry two or three jobs out on a table, callables or statements, in every interleaving of
-    their snapshots and commits: one that reads, and later writes what it has computed of that, is
-    overtaken in between, too.
+    """Run two or three jobs on a table in every interleaving of their snapshots and commits.
 
-    The table is given back as it was, by a RESTORE. ``before`` runs before each interleaving: what
-    the jobs touch besides is its to clear. ``columns`` are those that are compared, by default all:
-    times and random keys are to be left out. ``seconds`` is the time limit of each step.
+    A job that reads, and later writes what it has computed from that, is also interleaved between
+    the two. The table is restored afterwards, by RESTORE.
 
-    IsolitmusError for a job that never commits to the table, or commits where nothing can hold it;
-    for jobs that give another table when they run in one order again; and for more than so many
-    interleavings as ``most`` says.
+    Parameters
+    ----------
+    spark : SparkSession
+        Session with Delta.
+    table : str or Path
+        Name or path of the table.
+    *jobs : str or callable
+        Two or three statements or callables.
+    columns : sequence of str
+        Columns that are compared, by default all. Leave out times and random keys.
+    before : callable, optional
+        Called before each interleaving, to reset whatever else the jobs change.
+    most : int
+        Maximum number of interleavings.
+    seconds : float
+        Time limit of each step.
 
+    Returns
+    -------
+    InterleavingsResult
+        Interleavings, compared with the serial orders.
+
+    Raises
+    ------
+    IsolitmusError
+        A job never commits to the table, or commits where it cannot be held; the jobs give another
+        table when they run in the same order again; or there are more interleavings than ``most``.
+
+    Examples
+    --------
     >>> def test_totals(spark):
-    ...     found = interleave(spark, "totals", "UPDATE totals SET n = n + 1", "UPDATE totals SET n = n * 2")
+    ...     add, double = "UPDATE totals SET n = n + 1", "UPDATE totals SET n = n * 2"
+    ...     found = interleave(spark, "totals", add, double)
     ...     assert found.explained, found
     """
     if len(jobs) not in (2, 3):
@@ -207,20 +238,22 @@ def interleave(
 
 
 def _named(jobs: Sequence[RacedJob]) -> dict[str, RacedJob]:
-    """The jobs by names of their own: a function's, a statement's first word, or a number."""
+    """Return the jobs by unique names: a function's name, a statement's first word, or a number."""
     named: dict[str, RacedJob] = {}
     for k, job in enumerate(jobs, 1):
         if isinstance(job, str):
             called = job.split()[0].lower()
         else:
-            called = getattr(getattr(job, "func", job), "__name__", "")  # a functools.partial's
+            called = getattr(
+                getattr(job, "func", job), "__name__", ""
+            )  # `func` of a functools.partial
         name = called if called.isidentifier() else f"job{k}"
         named[f"{name}{k}" if name in named else name] = job
     return named
 
 
 class _Interleaving:
-    """The walk through the interleavings of some jobs."""
+    """Search through the interleavings of some jobs."""
 
     def __init__(
         self,
@@ -240,7 +273,7 @@ class _Interleaving:
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        """The table is after the block as it was at the beginning."""
+        """Restore the table after the block to its state at the beginning."""
         try:
             yield
         finally:
@@ -252,7 +285,7 @@ class _Interleaving:
         self._touched = False
 
     def all(self, most: int) -> InterleavingsResult:
-        """Every interleaving, each beside the serial orders."""
+        """Return every interleaving, compared with the serial orders."""
         found = self._followed(most)
         names = tuple(self.jobs)
         for name in names:
@@ -272,7 +305,7 @@ class _Interleaving:
         return InterleavingsResult(str(self.given), tuple(judged), alone)
 
     def _followed(self, most: int) -> list[InterleavingResult]:
-        """What comes of each order of steps."""
+        """Return the result of each order of steps."""
         found: list[InterleavingResult] = []
         left: list[Steps] = [()]
         while left:
@@ -291,8 +324,9 @@ class _Interleaving:
         return found
 
     def _wanted(self, order: Steps, enabled: Sequence[Able], name: str) -> bool:
-        """Whether a step after these is not one of two of two jobs, in the other order, that commit
-        nothing.
+        """Return whether a step may follow these steps.
+
+        Two adjacent steps of two jobs that commit nothing are allowed in one order only.
         """
         if not order or order[-1] == name:
             return True
@@ -301,8 +335,9 @@ class _Interleaving:
         return not both or names.index(order[-1]) < names.index(name)
 
     def _run(self, names: Steps, begin: Steps = ()) -> tuple[InterleavingResult, list[Able]]:
-        """Some jobs, whose first steps are in this order and the others one job after another; and
-        who could take each step.
+        """Run some jobs: the steps of ``begin`` first, then the remaining ones job by job.
+
+        Returns the result, and for each step the jobs that could take it.
         """
         self._restore()
         if self.before is not None:
@@ -350,7 +385,7 @@ class _Interleaving:
         )
 
     def _actions(self, order: Steps, enabled: Sequence[Able]) -> Steps:
-        """What each step was."""
+        """Return the action of each step."""
         return tuple(
             (
                 ("start" if enabled[k][name] else "commit")
@@ -361,9 +396,7 @@ class _Interleaving:
         )
 
     def _begin(self, run: Race, name: str) -> Parked:
-        """A job until its first snapshot; a statement, which has read nothing until then, until its
-        first commit.
-        """
+        """Start a job, up to its first snapshot; a statement up to its first commit."""
         job = self.jobs[name]
         if isinstance(job, str):
             return run.park(lambda: self.spark.sql(job).collect(), name)
@@ -377,7 +410,7 @@ class _Interleaving:
     def _judged(
         self, one: InterleavingResult, alone: dict[str, tuple[str, ...] | None]
     ) -> InterleavingResult:
-        """One with the serial orders that give its table."""
+        """Return an interleaving with the serial orders that give its final table."""
         serial = []
         for order in permutations(one.effective):
             words = " ".join(order)
@@ -389,13 +422,13 @@ class _Interleaving:
 
 
 def _serial(one: InterleavingResult) -> bool:
-    """Whether the jobs ran one after another."""
+    """Return whether the jobs ran serially."""
     changes = sum(a != b for a, b in zip(one.order, one.order[1:], strict=False))
     return changes == len(one.endings) - 1
 
 
 def _gives(one: InterleavingResult) -> tuple[str, ...] | None:
-    """The table, if no job failed."""
+    """Return the final table, or None if a job failed."""
     return None if one.failed else one.rows
 
 

@@ -1,8 +1,8 @@
-"""What the model says of a race, where the statements that met are known by their texts.
+"""Prediction of races by the model, for statements whose texts are known.
 
-The race is then a litmus test whose table begins as the real one was when the first of them began.
-What the model cannot have, or what somebody did of whom no text is known, leaves no prediction,
-with the reason.
+The race becomes a litmus test. Its table starts in the state that the real one had when the first
+of the concurrent statements began. There is no prediction, but a reason, if the model does not
+support something, or if a commit comes from code whose text is unknown.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 VERB = re.compile(r"\s*(\w+)")
 ASIDE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--[^\n]*|/\*.*?\*/"""
-"""Where a name means nothing: strings and comments."""
+"""Pattern of strings and comments, in which a name has no meaning."""
 MOST_RECORDS = "spark.sql.files.maxRecordsPerFile"
 TAKEN = {
     "spark.sql.ansi.enabled": "true",
@@ -62,58 +62,56 @@ TAKEN = {
     "spark.databricks.delta.autoCompact.enabled": "false",
     "spark.databricks.delta.optimizeWrite.enabled": "false",
 }
-"""What the model takes for granted of a session."""
+"""Values of session confs that the model assumes."""
 RACE = "the race"
 
 
 @dataclass(slots=True)
 class RacedStatement:
-    """A statement that a race was given as a text, respelled for the model."""
+    """Statement that a race got as text, with the table's name in the model."""
 
     name: str
-    """What the race calls it."""
+    """Name in the race."""
     sql: str
-    """As the model reads it."""
+    """Text for the model."""
     began: int
-    """The table's newest version at its first step."""
+    """Newest version of the table at its first step."""
     unknown: str = ""
-    """Why its text does not tell what it does."""
+    """Reason why its text does not determine its effect."""
     seen: TransactionRun | None = None
-    """How it ended, by the table's own numbers; None before."""
+    """Its run, in the table's own version numbers; None before its end."""
     active: bool = False
-    """It had a transaction on the table."""
+    """Whether it had a transaction on the table."""
 
     @property
     def commits(self) -> tuple[int, ...]:
-        """The versions that it made."""
+        """Versions that it committed."""
         return () if self.seen is None else self.seen.commits
 
     def since(self, version: int) -> bool:
-        """Whether it wrote the table after a version, or tried to and wrote nothing."""
+        """Return whether it wrote the table after a version, or tried to and wrote nothing."""
         vain = self.active and self.seen is not None and not self.commits
         return max(self.commits, default=-1) > version or (vain and self.began >= version)
 
 
 @dataclass(frozen=True, slots=True)
 class RaceWindow:
-    """A statement and those that it met."""
+    """Statement with its concurrent statements."""
 
     statement: RacedStatement
-    """The one that the prediction is about."""
+    """Statement that the prediction is about."""
     statements: tuple[RacedStatement, ...]
-    """All that met, itself among them."""
+    """All statements of the window, including that one."""
     schedule: str
-    """Who began and committed when."""
+    """Schedule of their starts and commits."""
     base: int
-    """The table's version at the beginning."""
+    """Version of the table at the start."""
     last: int
-    """Its version at the end."""
+    """Version of the table at the end."""
 
 
 class RaceRecord:
-    """The statements of a race that are known by their texts, and its steps in the order in which
-    it took them.
-    """
+    """Statements of a race that are known by their texts, and the steps of the race in order."""
 
     def __init__(self) -> None:
         self._statements: list[RacedStatement] = []
@@ -122,8 +120,10 @@ class RaceRecord:
     def add(
         self, sql: str, began: int, name: str | None = None, unknown: str = ""
     ) -> RacedStatement:
-        """A statement; without a name it is called by its first word.
+        """Add a statement and return it; by default its name is its first word.
 
+        Examples
+        --------
         >>> record = RaceRecord()
         >>> record.add("DELETE FROM t", 0).name, record.add("delete from t", 0).name
         ('delete', 'delete2')
@@ -141,12 +141,15 @@ class RaceRecord:
         return statement
 
     def step(self, statement: RacedStatement, action: str) -> None:
-        """It takes a step of a litmus test's schedule; ``both`` is all of them."""
+        """Record a step of a statement, as in a litmus test's schedule; ``both``: all steps."""
         self._steps.append((statement, action))
 
     def window(self, statement: RacedStatement, last: int) -> RaceWindow:
-        """It and whoever made a version since it began, and since they began, up to a version; and
-        who tried to in that time and made none, which is to be predicted as well.
+        """Return the window of a statement up to a version.
+
+        It has every statement that committed a version since this one began, or since one of those
+        began, and every statement that tried to in that time and committed none, which is predicted
+        as well.
         """
         base = statement.began
         while True:
@@ -165,28 +168,31 @@ class RaceRecord:
 
 @dataclass(frozen=True, slots=True)
 class Prediction(ReadableRepr):
-    """What the model says of a statement and of those that it met."""
+    """Prediction for a statement and its concurrent statements."""
 
     name: str
-    """The statement's."""
+    """Name of the statement."""
     run: Run
-    """It counts the table's version at the beginning as 0."""
+    """Predicted run; its version 0 is the table's version at the start."""
     why: tuple[str, ...]
-    """The reasons for which the statement cannot commit, with the table's own numbers."""
+    """Reasons why the statement aborts, in the table's own version numbers."""
     serial: str
-    """Which serial orders of those that did commit give the table, likewise; nothing if the
-    statement aborts, or met none."""
+    """Serial orders of the committed statements that give the final table.
+
+    They are in the table's own version numbers; empty if the statement aborts or has no concurrent
+    statements.
+    """
     differences: tuple[str, ...]
-    """Where something else was seen."""
+    """Differences between the prediction and the observed run."""
 
     @property
     def outcome(self) -> str:
-        """How the model says that the statement ends."""
+        """Predicted outcome of the statement."""
         return self.run.transactions[self.name].outcome
 
     @property
     def agrees(self) -> bool:
-        """Whether all that was predicted was seen, and nothing else."""
+        """Whether the observed run equals the prediction."""
         return not self.differences
 
     def __repr__(self) -> str:
@@ -208,9 +214,23 @@ class Prediction(ReadableRepr):
 def window_litmus(
     window: RaceWindow, logged: LoggedTable, rows: Mapping[str, Rows], confs: Mapping[str, str]
 ) -> Litmus:
-    """The window as a litmus test on the table as it was at its beginning, given the rows of each
-    file; ``confs`` are those of the session. IsolitmusError, one sentence, for what the model does
-    not have.
+    """Return the window as a litmus test on the table at its start.
+
+    Parameters
+    ----------
+    window : RaceWindow
+        Statements and schedule.
+    logged : LoggedTable
+        Table at the start of the window.
+    rows : mapping of str to Rows
+        Rows of each data file, by path.
+    confs : mapping of str to str
+        Confs of the session.
+
+    Raises
+    ------
+    IsolitmusError
+        The model does not support something; the message is one sentence.
     """
     test = window_litmus_without_rows(window, logged, confs)
     return replace(test, tables={logged.name: logged.schema(test.tables[logged.name], rows)})
@@ -219,8 +239,9 @@ def window_litmus(
 def window_litmus_without_rows(
     window: RaceWindow, logged: LoggedTable, confs: Mapping[str, str]
 ) -> Litmus:
-    """The window as a litmus test on an empty table: all that can be refused before any file is
-    read.
+    """Return the window as a litmus test on an empty table.
+
+    It raises whatever can be rejected before any file is read.
     """
     names = [statement.name for statement in window.statements]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -244,10 +265,23 @@ def window_litmus_without_rows(
 def predict_statement(
     session: Session, window: RaceWindow, given: str | Path, table: Path
 ) -> Prediction:
-    """What the model says of a statement in its window, of the table at a path that the race was
-    given so.
+    """Return the prediction for a statement in its window.
 
-    IsolitmusError, one sentence, for what leaves no prediction.
+    Parameters
+    ----------
+    session : Session
+        Session with Delta.
+    window : RaceWindow
+        Statement with its concurrent statements.
+    given : str or Path
+        Table as it was passed to the race.
+    table : Path
+        Path of the table.
+
+    Raises
+    ------
+    IsolitmusError
+        There is no prediction; the message is one sentence.
     """
     from pyspark.errors import PySparkException
 
@@ -279,8 +313,9 @@ def predict_statement(
 
 
 def session_settings(spark: Any, given: str | Path) -> tuple[dict[str, str], int | None]:
-    """The confs of a session that the model knows, and the most rows that it puts into a file;
-    NotModelled for what the model takes to be otherwise.
+    """Return the confs of a session that the model knows, and the maximum number of rows per file.
+
+    Raises NotModelled if the session differs from what the model assumes.
     """
     for key, wanted in TAKEN.items():
         value = spark.conf.get(key, wanted)
@@ -300,10 +335,25 @@ def predict(
     commits: Sequence[LogCommit],
     versions: Mapping[int, Rows],
 ) -> Prediction:
-    """What the model says of a statement in its window, beside the commits of the table and its
-    rows at the versions of the window.
+    """Return the prediction for a statement in its window.
 
-    NotModelled if it writes other files than were written, and another statement saw them.
+    Parameters
+    ----------
+    test : Litmus
+        Window as a litmus test.
+    window : RaceWindow
+        Statement with its concurrent statements.
+    logged : LoggedTable
+        Table at the start of the window.
+    commits : sequence of LogCommit
+        Commits of the table.
+    versions : mapping of int to Rows
+        Rows of the table at each version of the window.
+
+    Raises
+    ------
+    NotModelled
+        A statement wrote other files than the model predicts, and another statement saw them.
     """
     spec = protocol(logged.protocol)
     execution = execute(test, spec)
@@ -327,7 +377,7 @@ def predict(
 
 
 def _serial(test: Litmus, run: Run) -> str:
-    """The serial explanation of a run with several writers, by the table's own numbers."""
+    """Return the serial explanation of a run with several writers, in the table's own numbers."""
     if not 1 < len(run.versions) - 1 <= MOST_WRITERS:
         return ""
     found = explain_serially(test, run)
@@ -341,8 +391,9 @@ def _refuse_layout(
     commits: Sequence[LogCommit],
     execution: Execution,
 ) -> None:
-    """Which rows share a file decides: where somebody saw files that others wrote, they must be
-    those that the model writes.
+    """Raise NotModelled if a statement saw files of another one that differ from the model's.
+
+    The layout of rows in files decides which commits conflict.
     """
     by_name = {event.name: event for event in execution.events}
     adds = {commit.version: commit.adds for commit in commits}
@@ -365,7 +416,7 @@ def _files(count: int) -> str:
 
 
 def _numbered(execution: Execution, base: int) -> Execution:
-    """The execution by the table's own numbers."""
+    """Return the execution in the table's own version numbers."""
 
     def moved(event: Event) -> Event:
         reads = tuple(
@@ -383,7 +434,7 @@ def _numbered(execution: Execution, base: int) -> Execution:
 
 
 def _shifted(run: TransactionRun, by: int) -> TransactionRun:
-    """The run with other numbers of the versions."""
+    """Return the run with version numbers shifted by ``by``."""
     return replace(
         run,
         read_version=None if run.read_version is None else run.read_version + by,
@@ -393,20 +444,24 @@ def _shifted(run: TransactionRun, by: int) -> TransactionRun:
 
 
 def model_table_name(table: str | Path) -> str:
-    """What the model calls a table that is given by name or path.
+    """Return the model's name of a table that is given by name or path.
 
-    >>> model_table_name("lake.events"), model_table_name(Path("lake") / "events"), model_table_name(Path("my events"))
-    ('events', 'events', 't')
+    Examples
+    --------
+    >>> [model_table_name(table) for table in ("lake.events", Path("lake") / "events", Path("a b"))]
+    ['events', 'events', 't']
     """
     last = table.name if isinstance(table, Path) else table.split(".")[-1].strip("`")
     return last if NAME.fullmatch(last) else "t"
 
 
 def respell(sql: str, table: str | Path) -> str:
-    """A statement with the model's name of a table where it has the one that it was given by.
+    """Return a statement with the model's name of the table in place of its real name.
 
-    IsolitmusError where that is not told apart from another one.
+    Raises IsolitmusError if the table cannot be distinguished from another one.
 
+    Examples
+    --------
     >>> respell("DELETE FROM lake.events WHERE name = 'lake.events'", "lake.events")
     "DELETE FROM events WHERE name = 'lake.events'"
     >>> respell("DELETE FROM delta.`/lake/events`", Path("/lake/events"))

@@ -1,17 +1,11 @@
-"""Races of one's own code, and how they ended.
+"""Deterministic races of user code: any callable that writes to Delta, parked before its commit.
 
-A deterministic race of one's own code: any callable that writes to Delta by Spark, parked before
-its commit.
+The callable may use SQL, a DataFrame, DeltaTable, other tables or other threads. It runs until one
+of its transactions on the raced table reaches a phase, and waits there. Delta reports the versions
+that its transactions read and committed, and the table's log has to agree. For a statement that is
+given as text, the model also predicts its outcome, with the reasons.
 
-What the callable does is its own business: SQL, a DataFrame, DeltaTable, other tables, other
-threads. It runs until a transaction of it on the raced table comes to a phase, and waits there.
-What its transactions read and made says Delta, and the table's log has to say the same. Of a
-statement that is given as a text, the model says how it should end, and why.
-
-The steps of a race in their order, as a timeline; what others have committed meanwhile stands among
-them.
-
-How what a race has parked ended: by the table's log, in Delta's words, and in the model's.
+The steps of a race form a timeline, which includes concurrent commits of others.
 """
 
 from __future__ import annotations
@@ -60,7 +54,7 @@ __all__ = [
 
 
 class RaceSteps:
-    """What a race has done to a table, step by step."""
+    """Steps of a race on a table, in order."""
 
     def __init__(self, table: Path) -> None:
         self._table = table
@@ -68,12 +62,13 @@ class RaceSteps:
         self._steps: list[tuple[int, Step]] = []
 
     def take(self, name: str, action: Action) -> None:
-        """Something takes its next step, on the table as it is now."""
+        """Record a step of a participant, on the table as it is now."""
         self._steps.append((latest_version(self._table), Step(name, action)))
 
     def timeline(self, seen: Mapping[str, TransactionRun]) -> Timeline:
-        """The steps until now, with what became of each; what it says of nothing else that was
-        committed is of others.
+        """Return the steps so far, with the outcome of each participant.
+
+        Commits that ``seen`` does not contain are shown as those of others.
         """
         runs = dict(seen)
         own = {version for each in seen.values() for version in each.commits}
@@ -98,76 +93,71 @@ class RaceSteps:
 
 @dataclass(frozen=True, slots=True)
 class RaceOutcome(ReadableRepr):
-    """How a parked callable or statement ended, by the table's log. Its ``repr`` is a line, as
-    ``assert ending.committed, ending`` shows it; as a text it has the reasons.
+    """Outcome of a parked callable or statement, by the table's log.
+
+    Its ``repr`` is one line, as ``assert ending.committed, ending`` shows it; its text has the
+    reasons.
     """
 
     name: str
-    """What it was parked as."""
+    """Name under which it was parked."""
     outcome: str
-    """As of a transaction in a run: ``committed``, ``no-op`` (nothing was recorded), a conflict's
-    class, or ``error:CLASS``."""
+    """``committed``, ``no-op`` (nothing was committed), a conflict's class, or ``error:CLASS``."""
     error_class: str | None
-    """That of the exception, if Delta gave it one."""
+    """Error class of the exception, if Delta gave it one."""
     read_version: int | None
-    """The version that it read: that of its first attempt, or else of the first transaction that it
-    began; None if it began none."""
+    """Version that its first attempt read, or else its first transaction; None if it began none."""
     attempts: tuple[CommitAttempt, ...]
-    """Its transactions on the table that came to their commit."""
+    """Its transactions on the table that reached their commit."""
     overtook: tuple[LogCommit, ...]
-    """The commits between what an attempt read and what it made, or its failure."""
-    error: BaseException | None = None
-    """What it raised."""
-    prediction: Prediction | None = None
-    """What the model says of it."""
-    unpredicted: str = ""
-    """Of a statement that was given as a text, why the model says nothing of it; empty if it does,
-    and of a callable.
+    """Concurrent commits: between the version that an attempt read and its own commit or failure.
     """
+    error: BaseException | None = None
+    """Exception that it raised."""
+    prediction: Prediction | None = None
+    """Prediction of the model."""
+    unpredicted: str = ""
+    """Reason why a statement given as text has no prediction; empty for callables."""
 
     @property
     def committed(self) -> bool:
-        """Whether it made a version, and did not fail."""
+        """Whether it committed a version, and did not fail."""
         return self.outcome == "committed"
 
     @property
     def conflict(self) -> bool:
-        """Whether Delta refused it for what others had committed."""
+        """Whether Delta aborted it because of concurrent commits."""
         return self.outcome not in TOOK_EFFECT and not self.outcome.startswith("error:")
 
     def raise_if_conflict(self) -> None:
-        """Raise what Delta raised, if it refused it for what others had committed, for a test of
-        what catches that.
-        """
+        """Raise Delta's exception if a conflict aborted it, to test code that catches conflicts."""
         if self.conflict and self.error is not None:
             raise self.error
 
     @property
     def message(self) -> str:
-        """What it raised, in the words of Delta or whoever it was; empty if it raised nothing."""
+        """Message of its exception; empty if it raised none."""
         return "" if self.error is None else first_words(self.error)
 
     @property
     def commits(self) -> tuple[int, ...]:
-        """The versions that it made."""
+        """Versions that it committed."""
         return versions_made_by(self.attempts)
 
     @property
     def version(self) -> int | None:
-        """The first version that it made; None if it failed or recorded nothing."""
+        """First version that it committed; None if it failed or committed nothing."""
         return self.commits[0] if self.outcome == "committed" else None
 
     @property
     def again(self) -> int | None:
-        """The version that it read when it first tried again (OPTIMIZE does, after a conflict);
-        None if it did not.
-        """
+        """Version that it read at its first retry (OPTIMIZE retries after a conflict), or None."""
         found = (b.read_version for a, b in pairwise(self.attempts) if _again(a, b))
         return next(found, None)
 
     @property
     def printed(self) -> str:
-        """All of it, also where objects print by themselves."""
+        """Full text, also where objects print by their ``repr``."""
         return str(self)
 
     def __repr__(self) -> str:
@@ -189,7 +179,7 @@ class RaceOutcome(ReadableRepr):
 
     @property
     def _did(self) -> str:
-        """What it did, attempt by attempt, and its end."""
+        """Description of its attempts and its end."""
         end = "" if self.error is None else f"ended with {self.outcome}"
         if self.read_version is None:
             none = "began no transaction on the table"
@@ -208,14 +198,12 @@ class RaceOutcome(ReadableRepr):
 
 
 def _version(read: int | None) -> str:
-    """A version that was read, which a table that is not there does not have."""
+    """Return the words for a version that was read, which may be that of a missing table."""
     return "no version" if read is None or read < 0 else f"version {read}"
 
 
 def _joint(before: CommitAttempt | None, attempt: CommitAttempt) -> str:
-    """How a sentence goes on from one attempt to the next, which need not have waited for the
-    other's end.
-    """
+    """Return the words between two attempts, of which the later one need not be a retry."""
     if before is None:
         return "read"
     if _again(before, attempt):
@@ -225,16 +213,14 @@ def _joint(before: CommitAttempt | None, attempt: CommitAttempt) -> str:
 
 
 def _again(before: CommitAttempt, attempt: CommitAttempt) -> bool:
-    """Whether an attempt came after another one's failure."""
+    """Return whether an attempt is a retry after another one's failure."""
     return before.failed_at is not None and before.failed_at <= (attempt.read_version or 0)
 
 
 def concurrent_commits(
     commits: Iterable[LogCommit], attempts: Iterable[CommitAttempt]
 ) -> tuple[LogCommit, ...]:
-    """The commits that stand between what one of these read and what it made, or the newest when it
-    failed.
-    """
+    """Return the commits between what one of the attempts read and its own commit or failure."""
     met = {version for attempt in attempts for version in attempt.met}
     return tuple(commit for commit in commits if commit.version in met)
 
@@ -244,64 +230,62 @@ PARKS: dict[Phase, Action] = {
     "prepare": "park-prepare",
     "commit": "park-commit",
 }
-"""The step of a schedule that comes to a phase."""
+"""Step of a schedule that stops at each phase."""
 
 
 class Parked:
-    """What waits before its commit, or has ended without coming there (``ended``)."""
+    """Callable or statement that waits before its commit, or has ended (``ended``)."""
 
     def __init__(self, race: Race, running: _Running) -> None:
         self._race, self._running = race, running
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the callable or statement."""
         return self._running.name
 
     @property
     def read_version(self) -> int | None:
-        """The version of the table that it has read; None while it has read none."""
+        """Version of the table that it has read; None before its snapshot."""
         return version_read_by(self._running.transaction.attempts)
 
     @property
     def ended(self) -> bool:
-        """Whether it is not parked any more, or never was: it had nothing to commit to the
-        table.
-        """
+        """Whether it is not parked: it was released, or had nothing to commit to the table."""
         return self._running.transaction.ended
 
     def go_on(self, until: Phase) -> None:
-        """Let it go on to a later phase; TimeLimit if it does not come there in time."""
+        """Release it to a later phase; raise TimeLimit if it does not get there in time."""
         self._race.go_on(self._running, until)
 
     def next(self, until: Phase = "commit") -> None:
-        """Let its transaction try its commit, and hold the next one that comes to a phase (OPTIMIZE
-        tries again after a conflict, VACUUM makes two commits), or let it end; TimeLimit if neither
-        comes in time.
+        """Release its transaction, and hold its next one at a phase, or let it end.
+
+        OPTIMIZE retries after a conflict, and VACUUM makes two commits. Raises TimeLimit if neither
+        happens in time.
         """
         self._race.next(self._running, until)
 
     def advance(self) -> None:
-        """From ``init`` go on to the commit, from there to the next transaction's ``init``, or the
-        end.
-        """
+        """Go on to the commit, or from there to the next transaction's ``init`` or the end."""
         self._race.advance(self._running)
 
     @property
     def reads(self) -> bool:
-        """Whether it is parked where it has not come to its commit."""
+        """Whether it is parked before its commit."""
         return self._running.transaction.gate.reads
 
     def release(self) -> RaceOutcome:
-        """Let it try its commit, and how that ended, the same each time; TimeLimit if it does not
-        end in time.
+        """Let it try its commit and return its outcome; later calls return the same.
+
+        Raises TimeLimit if it does not end in time.
         """
         return self._race.ending(self._running)
 
 
 @dataclass(slots=True)
 class _Running:
-    """What a race has started, when the table's newest version was ``began``."""
+    """Callable or statement of a race; ``began`` is the table's newest version at its start."""
 
     name: str
     transaction: HeldTransaction[Any]
@@ -311,7 +295,7 @@ class _Running:
 
 
 class Race:
-    """Parks callables and statements; made by ``race``."""
+    """Parks callables and statements on a table; created by ``race``."""
 
     def __init__(self, session: Session, given: str | Path, table: Path, seconds: float) -> None:
         self.table = table
@@ -328,26 +312,42 @@ class Race:
         name: str | None = None,
         until: Phase = "commit",
     ) -> Parked:
-        """Run a callable, or a statement, until a transaction of it on the table comes to a phase:
-        ``commit`` (it has read and written its files), ``prepare`` (before it knows its actions),
-        ``init`` (before its snapshot). Without a name a statement is called by its first word.
+        """Run a callable or a statement until one of its transactions on the table reaches a phase.
 
-        Its transactions on other tables pass, those in other threads are held as well: a streaming
-        query's, a pool's, whatever begins on the table while this waits. What has several on the
-        table is parked at its first; the others run freely, but for those that ``Parked.next``
-        holds.
+        Its transactions on other tables are not held. Those in other threads are: a streaming
+        query's, a pool's, or any that begins on the table while this waits. If it has several
+        transactions on the table, it is parked at the first; the others run freely, except those
+        that ``Parked.next`` holds.
 
-        TimeLimit if it neither comes there nor ends in time; IsolitmusError if it has ended without
-        being held, and the table has a new version all the same: another process or engine made it.
+        Parameters
+        ----------
+        body : str or callable
+            Statement, or callable that writes by Spark.
+        name : str, optional
+            Name; by default, a statement is called by its first word and a callable by its name.
+        until : {"commit", "prepare", "init"}
+            Phase: ``commit`` (it has read and written its files), ``prepare`` (before it knows its
+            actions), or ``init`` (before its snapshot).
+
+        Returns
+        -------
+        Parked
+            The parked callable or statement, which may have ended.
+
+        Raises
+        ------
+        TimeLimit
+            It neither reaches the phase nor ends in time.
+        IsolitmusError
+            It ended without being held although the table has a new version, so another process or
+            engine committed that.
         """
         running = self._start(body, name, until)
         self._refuse_unheld(running)
         return Parked(self, running)
 
     def sql(self, text: str, name: str | None = None) -> None:
-        """Run a statement to its end, of which the model then knows what it did; raises what it
-        raises.
-        """
+        """Run a statement to its end, so that predictions know its effect; raise what it raises."""
         running = self._start(text, name, None)
         if running.statement is not None:
             running.statement.seen = self._seen(running)
@@ -356,26 +356,24 @@ class Race:
 
     @property
     def timeline(self) -> Timeline:
-        """When each started and ended, and what became of it, with what others committed in
-        between.
-        """
+        """Start, end and outcome of each participant, with the commits of others in between."""
         return self._steps.timeline({each.name: self._fate(each) for each in self._started})
 
     @property
     def story(self) -> str:
-        """The timeline, and how each has ended that was released."""
+        """Timeline, and the outcome of each released participant."""
         endings = (each.ending for each in self._started if each.ending is not None)
         return "\n".join([repr(self.timeline), *map(str, endings)])
 
     def go_on(self, running: _Running, until: Phase) -> None:
-        """Let what is parked go on to a later phase."""
+        """Release a participant to a later phase."""
         self._refuse_released(running)
         self.parking.move(running.transaction, until)
         if running.statement is not None:
             self._record.step(running.statement, f"park-{until}")
 
     def next(self, running: _Running, until: Phase) -> None:
-        """Let what is parked go on to its next transaction."""
+        """Release a participant to its next transaction."""
         self._refuse_released(running)
         self.parking.next(running.transaction, until)
         if running.statement is not None:
@@ -385,12 +383,12 @@ class Race:
             )
 
     def advance(self, running: _Running) -> None:
-        """Let a callable that is parked go on by a step."""
+        """Release a participant by a step."""
         self._refuse_released(running)
         self.parking.advance(running.transaction)
 
     def ending(self, running: _Running) -> RaceOutcome:
-        """Release what is parked."""
+        """Release a participant and return its outcome."""
         if running.ending is None:
             self._steps.take(running.name, "commit")
             self.parking.finish(running.transaction)
@@ -398,7 +396,7 @@ class Race:
         return running.ending
 
     def _ending(self, running: _Running, last: int) -> RaceOutcome:
-        """How something has ended."""
+        """Return the outcome of a participant that has ended."""
         attempts, seen = running.transaction.attempts, self._seen(running)
         tried = tuple(attempt for attempt in attempts if attempt.tried)
         since = min((a.read_version or 0 for a in tried), default=last)
@@ -418,7 +416,7 @@ class Race:
     def _predicted(
         self, running: _Running, seen: TransactionRun, last: int
     ) -> tuple[Prediction | None, str]:
-        """What the model says of what ended so, or why it says nothing."""
+        """Return the prediction for a participant that has ended, or the reason for having none."""
         statement = running.statement
         if statement is None:
             return None, ""
@@ -431,9 +429,7 @@ class Race:
             return None, str(error).splitlines()[0]
 
     def _refuse_unheld(self, running: _Running) -> None:
-        """IsolitmusError for what should be parked, has ended, and may have committed where nothing
-        can be held.
-        """
+        """Raise IsolitmusError if a participant ended and may have committed without being held."""
         if running.transaction.held:
             return
         for commit in commits_since(self.table, running.began):
@@ -444,14 +440,14 @@ class Race:
 
     @staticmethod
     def _refuse_released(running: _Running) -> None:
-        """IsolitmusError for what is not there to be held any more."""
+        """Raise IsolitmusError for a participant that was released."""
         if running.ending is not None:
             raise IsolitmusError(f"{running.name} was released and cannot be held again")
 
     def _start(
         self, body: str | Callable[[], object], name: str | None, until: Phase | None
     ) -> _Running:
-        """Start a callable or a statement, until it comes to a phase or to its end."""
+        """Start a callable or a statement, up to a phase or to its end."""
         before = latest_version(self.table)
         statement = self._known(body, before, name) if isinstance(body, str) else None
         called = statement.name if statement is not None else name or _called(body)
@@ -466,7 +462,7 @@ class Race:
         return running
 
     def _known(self, sql: str, began: int, name: str | None) -> RacedStatement:
-        """Take note of a statement."""
+        """Record a statement."""
         unknown = ""
         try:
             if table_path(self._session.spark, self._given) != self.table:
@@ -477,7 +473,7 @@ class Race:
         return self._record.add(sql, began, name, unknown)
 
     def _seen(self, running: _Running) -> TransactionRun:
-        """How something ended, by the table's own numbers."""
+        """Return the run of a participant that has ended, in the table's own version numbers."""
         attempts, error = running.transaction.attempts, running.transaction.error
         read, made = version_read_by(attempts), self._checked(running, attempts)
         read = running.began if read is None else read
@@ -488,7 +484,7 @@ class Race:
         return committed_transaction(made[-1], made[0].read_version, versions_made_by(attempts))
 
     def _fate(self, running: _Running) -> TransactionRun:
-        """What has become of something until now."""
+        """Return the run of a participant so far."""
         if running.transaction.ended:
             return self._seen(running)
         attempts = running.transaction.attempts
@@ -497,7 +493,7 @@ class Race:
         )
 
     def _checked(self, running: _Running, attempts: tuple[CommitAttempt, ...]) -> list[LogCommit]:
-        """The commits of its transactions, which the log must have as Delta says that they are."""
+        """Return the commits of a participant; raise IsolitmusError if the log disagrees."""
         versions, made = versions_made_by(attempts), []
         since = min(versions, default=0) - 1
         log = {commit.version: commit for commit in commits_since(self.table, since)}
@@ -515,19 +511,33 @@ class Race:
 
 
 def _called(body: object) -> str:
-    """What a callable is called that nobody gave a name."""
+    """Return the name of a callable that was given none."""
     name = getattr(body, "__name__", "<it>")
     return name if name.isidentifier() else "it"
 
 
 @contextmanager
 def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Race]:
-    """A race for a table, by name or path, on a SparkSession with Delta; ``seconds`` is the time
-    limit of each step. At the end of the block, however it comes, whatever is parked is let go and
-    waited for.
+    """Open a race for a table on a SparkSession with Delta.
 
-    IsolitmusError for a table that is not Delta's or not on this machine's file system.
+    At the end of the block, whatever happens, everything parked is released and joined.
 
+    Parameters
+    ----------
+    spark : SparkSession
+        Session with Delta.
+    table : str or Path
+        Name or path of the table.
+    seconds : float
+        Time limit of each step.
+
+    Raises
+    ------
+    IsolitmusError
+        The table is not a Delta table, or not on this machine's file system.
+
+    Examples
+    --------
     >>> def test_delete_beside_insert(spark):
     ...     with race(spark, "events") as run:
     ...         delete = run.park(lambda: spark.sql("DELETE FROM events WHERE day = 1"), "delete")
@@ -541,22 +551,21 @@ def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Ra
 
 @contextmanager
 def race_at(session: Session, given: str | Path, path: Path, seconds: float) -> Iterator[Race]:
-    """As ``race``, for a table whose path is known."""
+    """Open a race as ``race`` does, for a table whose path is known."""
     run = Race(session, given, path, seconds)
     with keep_java_exceptions(), run.parking:
         yield run
 
 
 def shared_session(spark: Any, path: Path) -> Session:
-    """What is asked of a session, of a SparkSession that somebody else has started, for a table at
-    a path.
-    """
+    """Return a Session for a SparkSession that other code has started, for a table at a path."""
     return Session(spark, spark._jvm, f"Spark {spark.version}", path)  # noqa: SLF001 - no public name
 
 
 def table_path(spark: Any, table: str | Path) -> Path:
-    """Where a table is, by its name or path. IsolitmusError if it is not Delta's, or not on this
-    machine's file system.
+    """Return the path of a table, given by name or path.
+
+    Raises IsolitmusError if it is not a Delta table, or not on this machine's file system.
     """
     from delta.tables import DeltaTable
     from pyspark.errors import PySparkException
@@ -566,7 +575,7 @@ def table_path(spark: Any, table: str | Path) -> Path:
             found = DeltaTable.forPath(spark, str(table))
         else:
             found = DeltaTable.forName(spark, table)
-        # `detail()` says it too, and reads all files of the table for it: a second in each race
+        # `detail()` has it too, but reads all files of the table: a second in each race
         location = found._jdt.deltaLog().dataPath().toUri()  # noqa: SLF001 - no public name
     except PySparkException as error:
         condition = error.getCondition() or type(error).__name__

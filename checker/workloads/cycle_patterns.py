@@ -1,5 +1,5 @@
-"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorems 11 and
-12).
+"""Cycle patterns that every violation of a promise contains (docs/semantics.md, Theorem 11 and
+Theorem 12).
 
 With snapshots and commits in log order, only one kind of dependency points backward in the log. It
 goes from a transaction A that has read to a concurrent transaction I that changed A's read set and

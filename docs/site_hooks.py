@@ -29,7 +29,8 @@ OUTSIDE = {
 }
 """Files of the site that stand elsewhere in the checkout."""
 PICTURE = re.compile(
-    r'<picture>.*?srcset="(?P<dark>[^"]+)".*?src="(?P<light>[^"]+)" alt="(?P<alt>[^"]*)".*?</picture>',
+    r'<picture>.*?srcset="(?P<dark>[^"]+)".*?src="(?P<light>[^"]+)"'
+    r' alt="(?P<alt>[^"]*)".*?</picture>',
     re.DOTALL,
 )
 LINK = re.compile(r"(?<=\[)(?P<text>[^\]]*)\]\((?P<path>[^)#:\s]+)(?P<anchor>[^)\s]*)\)")

@@ -234,7 +234,8 @@ def read_table(
     rows_per_file = table.value.get("rows_per_file")
     if rows_per_file is not None and (type(rows_per_file) is not int or rows_per_file < 1):
         table.refuse(
-            f"{table}.rows_per_file is {show_value(rows_per_file)}; expected an integer of at least 1"
+            f"{table}.rows_per_file is {show_value(rows_per_file)}; expected an integer of at"
+            " least 1"
         )
     properties = table.inner("properties", {})
     for key, value in properties.value.items():

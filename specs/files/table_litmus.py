@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.defaults import DELTA
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.litmus import CacheTable, Litmus
 from isolitmus.model.schedule import Schedule
@@ -218,8 +219,8 @@ def _refuse_versions(
                 continue
             if number > len(init):
                 document.refuse(
-                    f"transactions.{name}: {{init[{number}]}} is none; there"
-                    f" {'is 1 init statement' if len(init) == 1 else f'are {len(init)} init statements'}"
+                    f"transactions.{name}: unknown init statement {{init[{number}]}}; the table"
+                    f" has {count_of(len(init), 'init statement')}"
                 )
             written = init[number - 1]
             if isinstance(written, Read) or written.target != table:

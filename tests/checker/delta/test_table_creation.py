@@ -80,7 +80,7 @@ CREATED = '"CREATE TABLE t (id INT) USING delta"'
             "", "{ sql = 'SELECT id FROM t', before = ['CACHE TABLE t'] }",
             "t.toml:9: transactions.a.before: t is not there at the start, and so not cached",
         ),
-        ("", "'RESTORE TABLE t TO VERSION AS OF {init[1]}'", "{init[1]} is none; there are 0 init statements"),
+        ("", "'RESTORE TABLE t TO VERSION AS OF {init[1]}'", "unknown init statement {init[1]}; the table has 0 init statements"),
     ],
 )  # fmt: skip
 def test_a_table_that_is_not_there_has_nothing(line, transaction, message):

@@ -73,7 +73,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"a": '{ sql = "DELETE FROM t WHERE id = :k", let = { k = "DELETE FROM t" } }'}, "transactions.a.let.k is 'DELETE FROM t'; expected a query with one column"),
         ({"a": '{ sql = "DELETE FROM t WHERE id = :k", let = { k = 1 } }'}, "transactions.a.let.k is 1; expected a string"),
         ({"a": '{ sql = "DELETE FROM t WHERE id = :k", let = { k = "SELECT prat FROM t" } }'}, "bad.toml:8, let k:1:8: unknown column 'prat'; did you mean 'part'?"),
-        ({"a": '"INSERT INTO t SELECT * FROM t VERSION AS OF {init[2]}"'}, "bad.toml:8: transactions.a: {init[2]} is none; there is 1 init statement"),
+        ({"a": '"INSERT INTO t SELECT * FROM t VERSION AS OF {init[2]}"'}, "bad.toml:8: transactions.a: unknown init statement {init[2]}; the table has 1 init statement"),
         ({"a": '"INSERT INTO t SELECT * FROM t VERSION AS OF 1"'}, "write VERSION AS OF {init[1]}: the first init statement's version"),
         ({"a": '"INSERT INTO t SELECT * FROM t TIMESTAMP AS OF {init[1]}"'}, "write VERSION AS OF {init[1]}: the first init statement's version"),
         ({"a": '"DELETE FROM t VERSION AS OF {init[1]} WHERE part = 0"'}, "bad.toml:8, transaction a"),

@@ -147,7 +147,7 @@ def test_what_only_raw_transactions_reach():
         ("CREATE TABLE t CLONE t", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table SHALLOW CLONE table"),
         ("CREATE TABLE t DEEP CLONE t", "other clones Delta on Spark does not make"),
         ("CREATE TABLE t SHALLOW CLONE t VERSION AS OF 1", "a clone is of VERSION AS OF {init[n]}"),
-        ("CREATE TABLE t SHALLOW CLONE t VERSION AS OF {init[1]}", "{init[1]} is none; there are 0 init statements"),
+        ("CREATE TABLE t SHALLOW CLONE t VERSION AS OF {init[1]}", "unknown init statement {init[1]}; the table has 0 init statements"),
         ("DROP TABLE t", "a statement that begins 'DROP' is outside"),
         ("REPLACE TABLE t (id INT, part INT)", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"),
         ("REPLACE TABLE t USING delta", "write CREATE [OR REPLACE] TABLE"),

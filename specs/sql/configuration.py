@@ -280,10 +280,7 @@ def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
     ):
         return f"'{key}' is not modelled: {why}"
     if key.startswith(("spark.sql.", "spark.databricks.")):
-        return (
-            f"'{key}' is not modelled: whether it takes part in conflicts is not known; leave"
-            " it out"
-        )
+        return f"'{key}' is not modelled: whether it affects conflicts is unknown; leave it out"
     return f"'{key}' is said when an application starts, and no session can set it; leave it out"
 
 

@@ -122,7 +122,7 @@ class QueryReader:
         except EvaluationError as error:
             self.place.refuse(node, str(error))
         if unknown is not None:
-            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+            self.place.refuse(node, f"{unknown}: Spark's treatment of that {UNMODELLED}")
         return condition
 
     # Queries
@@ -267,7 +267,7 @@ class QueryReader:
         """Refuse a WHERE of a query of which the optimizer makes something that is not modelled."""
         unknown = None if where is None else unmodelled_query_rewrite(where)
         if unknown is not None:
-            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+            self.place.refuse(node, f"{unknown}: Spark's treatment of that {UNMODELLED}")
 
     def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
         """Refuse a condition on partition columns with an aggregate that Delta may answer from
@@ -386,7 +386,7 @@ HOW: Mapping[tuple[str, str], qu.JoinKind] = {
 """The joins, by what sqlglot calls their side and kind."""
 OUTER = ("right", "full")
 """Joins that keep every row of their right side, beside NULLs where it has no partner."""
-BESIDE = f"a subquery beside a join {OUTSIDE}"
+BESIDE = f"a subquery together with a join {OUTSIDE}"
 
 
 class JoinReader(QueryReader):

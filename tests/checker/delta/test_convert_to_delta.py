@@ -86,7 +86,7 @@ def test_a_parquet_table_that_cannot_be_is_refused(lines, columns, message):
         ("'CONVERT TO DELTA t'", "CONVERT TO DELTA takes a table with the key parquet; t has none"),
         ("'CONVERT TO DELTA p NO STATISTICS'", "write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]"),
         ("'CONVERT TO DELTA q'", "unknown table 'q'"),
-        ("'CONVERT TO DELTA p PARTITIONED BY (part INT)'", "partitioned by (part int); a table that is made or replaced is modelled as it is declared: p has ()"),
+        ("'CONVERT TO DELTA p PARTITIONED BY (part INT)'", "partitioned by (part int); a table that is created or replaced is modelled only as declared: p has ()"),
     ],
 )  # fmt: skip
 def test_nothing_else_is_done_to_a_parquet_table(transaction, message):

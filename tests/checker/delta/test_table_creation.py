@@ -70,7 +70,7 @@ CREATED = '"CREATE TABLE t (id INT) USING delta"'
             "exists = false; the statement that makes the table says TBLPROPERTIES",
         ),
         ("", "{ stream = 'append', query = 'SELECT 1' }", "writes t, which does not exist at the start; only SQL"),
-        ("", "{ write = 'append', query = 'SELECT 1', options = { dataChange = 'true' } }", "makes t, which is not there at the start; with options, partitions or an app that is not modelled"),
+        ("", "{ write = 'append', query = 'SELECT 1', options = { dataChange = 'true' } }", "creates t, which does not exist at the start; with options, partitions or an app that is not modelled"),
         ("partitioned_by = ['id']", "{ write = 'append', query = 'SELECT 1' }", "makes t, which is not there"),
         ("", "{ write = 'append', query = 'SELECT id FROM t' }", "transactions.a names t, which a DataFrame write makes"),
         ("", "{ write = 'append', query = 'SELECT 1' }\nb = 'SELECT id FROM t'", "transactions.b names t, which a DataFrame write makes"),

@@ -117,7 +117,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.databricks.delta.stats.skiping" = "false" } }'}, "'spark.databricks.delta.stats.skiping' is not modelled; did you mean 'spark.databricks.delta.stats.skipping'?"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.databricks.delta.autoCompact.enabled" = "true" } }'}, "'spark.databricks.delta.autoCompact.enabled' is not modelled: an automatic compaction is a commit of its own"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.sql.session.timeZone" = "CET" } }'}, "timestamps are in UTC; known: UTC"),
-        ({"a": '{ sql = "DELETE FROM t", conf = { "spark.sql.legacy.timeParserPolicy" = "LEGACY" } }'}, "whether it takes part in conflicts is not known"),
+        ({"a": '{ sql = "DELETE FROM t", conf = { "spark.sql.legacy.timeParserPolicy" = "LEGACY" } }'}, "whether it affects conflicts is unknown"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.executor.memory" = "1g" } }'}, "is said when an application starts, and no session can set it"),
         ({"a": '{ sql = "DELETE FROM t", conf = { "spark.sql.adaptive.enabled" = true } }'}, "spark.sql.adaptive.enabled is True; a text is wanted"),
         ({"a": '{ sql = "DELETE FROM t", before = ["SET spark.sql.shuffle.partitions = none"] }'}, "known: a whole number from 1"),

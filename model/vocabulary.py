@@ -121,21 +121,21 @@ OF_DELTA = (
     Term(
         "protocol-clashes",
         "delta",
-        "the first took a table feature away that the second had seen, or, where the"
-        " second asks for it, added one that must fail others",
+        "the first dropped a table feature that the second had seen, or, if a conf of the"
+        " second requires it, added one that must abort others",
         verb="changes the protocol under",
     ),
     Term(
         "metadata-clashes",
         "delta",
         "the first changed the table's metadata in a way that the second, which had"
-        " not seen it, cannot take over",
+        " not seen it, cannot adopt",
         verb="changes the metadata under",
     ),
     Term(
         "same-domain",
         "delta",
-        "both set one domain of the table's metadata, row tracking's apart",
+        "both set one metadata domain of the table, other than that of row tracking",
         verb="sets the domain of",
     ),
     Term(
@@ -147,13 +147,13 @@ OF_DELTA = (
     Term(
         "adds-meets-reads",
         "delta",
-        "a file that the first added could hold what the second read",
+        "a file that the first added could contain rows in the read set of the second",
         verb="adds to what is read by",
     ),
     Term(
         "removes-meets-reads",
         "delta",
-        "the first removed a file that the second read, or any, where the second"
+        "the first removed a file that the second read, or any file, if the second"
         " is marked as reading the whole table",
         verb="removes a file read by",
     ),
@@ -163,22 +163,22 @@ OF_DELTA = (
     Term(
         "adds-could-match",
         "delta-rs",
-        "a file that the first added could hold, by its partition and statistics, what"
-        " the second's own condition asks for: nothing, if it has none",
+        "a file that the first added could contain, by its partition and statistics, rows that"
+        " match the condition of the second; without a condition none match",
         verb="adds what could match the condition of",
     ),
     Term(
         "removes-could-match",
         "delta-rs",
-        "the first removed a file, there when the second began, that could hold what"
-        " its own condition asks for: any, if it has none",
+        "the first removed a file, in the table when the second began, that could contain rows"
+        " that match the condition of the second; without a condition any file does",
         verb="removes what could match the condition of",
     ),
     Term(
         "RsSerializable",
         "delta-rs",
-        "transactions of delta-rs on a table that declares an isolation level which delta-rs takes"
-        " for Serializable: any that it does not read",
+        "transactions of delta-rs on a table that declares an isolation level which delta-rs treats"
+        " as Serializable: any that it does not recognize",
         inside="{}'s table declares a level that delta-rs takes for Serializable",
         outside="{}'s table declares no level that delta-rs takes for Serializable",
     ),
@@ -201,14 +201,15 @@ OF_DELTA = (
     Term(
         "Blind",
         "delta",
-        "commits that say of themselves that they read nothing and only added files",
+        "commits that are marked as having read nothing and only added files",
         inside="{} is a blind append",
         outside="{} is not a blind append",
     ),
     Term(
         "NoData",
         "delta",
-        "transactions without a file action that changes data, also those without any",
+        "transactions without a file action that changes data, including those without"
+        " file actions",
         inside="{} changes no data",
         outside="{} changes data",
     ),
@@ -229,7 +230,7 @@ OF_DELTA = (
     Term(
         "Vectors",
         "delta",
-        "transactions on a table whose rows are deleted by marking them in vectors",
+        "transactions on a table with deletion vectors enabled",
         inside="{}'s table has deletion vectors",
         outside="{}'s table has no deletion vectors",
     ),
@@ -243,7 +244,7 @@ OF_DELTA = (
     Term(
         "Ordering",
         "delta",
-        "compactions that put the rows in an order besides (ZORDER BY)",
+        "compactions that also order the rows (ZORDER BY)",
         inside="{} orders the rows",
         outside="{} does not order the rows",
     ),
@@ -264,8 +265,8 @@ OF_DELTA = (
     Term(
         "Marked",
         "delta",
-        "transactions with an action that is about no file: metadata, protocol, an application"
-        " id, a domain other than row tracking's",
+        "transactions with an action that concerns no file: metadata, protocol, an application"
+        " id, a metadata domain other than that of row tracking",
         inside="{} has an action that is about no file",
         outside="{} has actions on files only",
     ),
@@ -279,14 +280,14 @@ OF_DELTA = (
     Term(
         "Backfill",
         "delta",
-        "commits whose operation gives or takes the row ids of row tracking",
+        "commits whose operation assigns or removes the row ids of row tracking",
         inside="{} is a backfill of row tracking",
         outside="{} is not a backfill of row tracking",
     ),
     Term(
         "Default",
         "delta",
-        "transactions on a table that is Serializable whatever the protocol: a statement made or"
+        "transactions on a table that is Serializable whatever the protocol: a statement created or"
         " replaced it, or set its isolation level",
         inside="{}'s table is Serializable, whatever the protocol",
         outside="{}'s table has the protocol's isolation level",
@@ -315,7 +316,7 @@ OF_DELTA = (
     Term(
         "Clustered",
         "delta",
-        "transactions on a table that is clustered and does not say no to deletion vectors",
+        "transactions on a clustered table on which deletion vectors are not disabled",
         inside="{}'s table is clustered",
         outside="{}'s table is not clustered",
     ),
@@ -357,7 +358,7 @@ OF_DELTA = (
     Term(
         "Creating",
         "delta",
-        "transactions that make their table, or put another in its place (CREATE, REPLACE)",
+        "transactions that create or replace their table (CREATE, REPLACE)",
         inside="{} makes its table",
         outside="{} does not make its table",
     ),
@@ -365,14 +366,14 @@ OF_DELTA = (
         "Complex",
         "delta",
         "transactions with a complex condition: with a subquery, a structure, an array or a map, or"
-        " one that is not deterministic",
+        " a non-deterministic one",
         inside="{} has a complex condition",
         outside="{} has no complex condition",
     ),
     Term(
         "Unfiltered",
         "delta",
-        "MERGEs whose ON says nothing of the target alone",
+        "MERGEs whose ON has no condition on the target alone",
         inside="{} is a MERGE whose ON says nothing of the target alone",
         outside="{} is not a MERGE whose ON says nothing of the target alone",
     ),
@@ -414,7 +415,8 @@ OF_HISTORIES = (
     Term(
         "wr-predicate",
         "items",
-        "the second transaction read by a predicate what the first made match, or match no more",
+        "the second transaction read by a predicate a row that the first made match, or"
+        " no longer match",
         verb="is read by",
     ),
     Term(
@@ -426,7 +428,8 @@ OF_HISTORIES = (
     Term(
         "rw-predicate",
         "items",
-        "the second transaction made match, or match no more, what the first read by a predicate",
+        "the second transaction made a row match, or no longer match, a predicate that"
+        " the first read",
         verb="does not see",
     ),
     Term(
@@ -441,60 +444,59 @@ OF_HISTORIES = (
     Term(
         "po",
         "reads",
-        "from an operation to the later ones of its transaction: from reads to reads, where writes"
-        " are no nodes",
+        "from an operation to later operations of its transaction: from reads to reads, if writes"
+        " are not nodes",
         verb="comes before",
     ),
     Term(
         "in",
         "reads",
-        "from a read, or a write that is a node, to the transaction that it is in",
+        "from a read, or a write that is a node, to its transaction",
         verb="is an operation of",
     ),
     Term(
         "rival",
         "reads",
-        "from another transaction that wrote what a read read, to the read",
+        "from another transaction that wrote the object that a read read, to the read",
         verb="also wrote for",
     ),
     Term(
         "fr",
         "operations",
-        "from a read to another transaction, which overwrote what it read: the pairs of rw, read by"
-        " read",
+        "from a read to another transaction that overwrote the version read: the pairs of rw, for"
+        " each read",
         verb="does not see",
     ),
     Term(
         "wr-read",
         "operations",
-        "from a transaction to a read that found what it wrote: the pairs of wr, read by read",
+        "from a transaction to a read that found its write: the pairs of wr, for each read",
         verb="is read by",
     ),
     Term(
         "loc",
         "operations",
-        "both operations are on one object; a read by predicate and a write if it saw what was"
-        " written or that changes what matches, two reads by predicate if it is one predicate",
+        "both operations are on one object; a predicate read and a write if the read saw the write"
+        " or the write changes what matches, two predicate reads if they have the same predicate",
         verb="is on the same object as",
     ),
     Term(
         "time",
         "moments",
-        "the first came before the second in real time: operations, and transactions where they"
-        " ended",
+        "the first came before the second in real time: operations, and the ends of transactions",
         verb="comes in time before",
     ),
     Term(
         "co",
         "orders",
-        "a total order of the committed transactions that nobody observed (bound by a binder)",
+        "a total order of the committed transactions that was not observed (bound by a binder)",
         verb="comes before",
     ),
     Term("log", "logs", "the order of the table's versions", verb="commits before"),
     Term(
         "vis",
         "logs",
-        "the first committed at or before the version that the second read; where a binder binds"
+        "the first committed at or before the version that the second read; if a binder binds"
         " it, the first is in the prefix of co that the second sees",
         verb="is visible to",
     ),
@@ -508,7 +510,7 @@ OF_HISTORIES = (
     Term(
         "Writer",
         "histories",
-        "transactions that wrote, or were recorded as if they had",
+        "transactions that wrote, or were recorded as writers",
         inside="{} writes",
         outside="{} does not write",
     ),
@@ -529,7 +531,7 @@ OF_HISTORIES = (
     Term(
         "Initial",
         "reads",
-        "the transaction that wrote what was there before",
+        "the transaction that wrote the initial state",
         inside="{} is what was there before",
         outside="{} is not what was there before",
     ),

@@ -329,8 +329,8 @@ def _write(given: Node, schemas: Tables) -> DataFrameWrite:
     schema = schemas[target]
     if not schema.exists and (options.value or schema.partitioned_by or "app" in given):
         given.refuse(
-            f"{given} makes {target}, which is not there at the start; with options, partitions or"
-            " an app that is not modelled"
+            f"{given} creates {target}, which does not exist at the start; with options, partitions"
+            " or an app that is not modelled"
         )
     found = features_of(client=ClientSettings(write=write)) - {"mergeSchema"}
     refuse_together(found, options.refuse, str(options))

@@ -157,23 +157,23 @@ ASIDE = (
 """
 UNMODELLED_CONFS: Mapping[str, str] = {
     SHUFFLES: "known: a whole number from 1",
-    "spark.sql.ansi.enabled": "expressions are those of ANSI mode; known: true",
-    "spark.sql.storeAssignmentPolicy": "what is written is cast as ANSI has it; known: ANSI",
-    "spark.sql.session.timeZone": "timestamps are those of UTC; known: UTC",
-    "spark.sql.caseSensitive": "names of columns ignore case; known: false",
+    "spark.sql.ansi.enabled": "expressions follow ANSI mode; known: true",
+    "spark.sql.storeAssignmentPolicy": "written values are cast by ANSI rules; known: ANSI",
+    "spark.sql.session.timeZone": "timestamps are in UTC; known: UTC",
+    "spark.sql.caseSensitive": "column names are case-insensitive; known: false",
     f"{DELTA}autoCompact.*": (
-        "an automatic compaction is a commit of its own; a transaction that does OPTIMIZE stands"
-        " for it"
+        "an automatic compaction is a commit of its own; model it as a transaction that runs"
+        " OPTIMIZE"
     ),
-    f"{DELTA}optimizeWrite.*": "it decides how many files a write has, and files decide conflicts",
+    f"{DELTA}optimizeWrite.*": "it decides how many files a write has, which affects conflicts",
     f"{DELTA}optimize.*": "it decides which files are compacted together",
     f"{DELTA}stats.*": "statistics decide which files a statement reads",
     f"{DELTA}skipping.*": "it decides which files a statement reads",
     "spark.databricks.io.skipping.*": "statistics decide which files a statement reads",
     f"{DELTA}properties.defaults.*": (
-        "it is a property of tables that are made later; say it in TBLPROPERTIES"
+        "it is a property of tables that are created later; set it in TBLPROPERTIES"
     ),
-    f"{DELTA}stalenessLimit": "with it a snapshot may be an older one",
+    f"{DELTA}stalenessLimit": "with it a snapshot may be stale",
     f"{DELTA}merge.*": "it decides what a MERGE reads or writes",
     f"{DELTA}rowLevelConcurrencyPreview": (
         "releases 14.0 and 14.1 of Databricks have it; name one, as"
@@ -183,25 +183,25 @@ UNMODELLED_CONFS: Mapping[str, str] = {
     **{
         f"{DELTA}{key}": why
         for why, keys in {
-            "it is said of a transaction by app = { id = …, version = … }": "write.txn*",
-            "no session can set it: it is static": "delta.log.*",
+            "a transaction sets it by app = { id = …, version = … }": "write.txn*",
+            "it is static, so no session can set it": "delta.log.*",
             "it decides how CONVERT TO DELTA reads what it converts": "convert.*",
             "it decides what RESTORE, CLONE or REPLACE may write": "clone.* restore.* replace.*",
             "it decides which features a table may have, or how one is dropped": (
                 "tableFeatures.* adaptiveMetadataTree.* amt.* inCommitTimestamp.* geo.* variant*"
                 " *RedirectFeature checkpointV2.exposeTableFeatureForTesting typeWidening.*"
             ),
-            "it decides how, and in how many commits, row tracking is switched on": (
+            "it decides how, and in how many commits, row tracking is enabled": (
                 "rowTracking.* backfill.*"
             ),
             "it decides what a change of column mapping writes": "columnMapping.*",
-            "it decides what a stream reads, or when it is refused": "streaming.*",
-            "it decides what is read of a change data feed": "changeDataFeed.* changelogV2.*",
+            "it decides what a stream reads, or when it fails": "streaming.*",
+            "it decides what a change data feed returns": "changeDataFeed.* changelogV2.*",
             (
-                "partitions are derived from conditions by it, and they decide which files a"
+                "it derives partition predicates from conditions, which decide the files that a"
                 " statement reads"
             ): "generatedColumn.partitionFilterOptimization.*",
-            "it decides which writes are refused": (
+            "it decides which writes fail": (
                 "generatedColumn.* checkConstraints.* constraints.* commitValidation.*"
                 " *.throwEnabled schema.* numRecordsValidation.* commandInvariant*"
                 " duplicateActionCheck.* partitionColumn* tablePropertyConstraintsCheck.*"
@@ -214,15 +214,15 @@ UNMODELLED_CONFS: Mapping[str, str] = {
                 "dml.* updateAndMergeCasting* resolveMerge* schemaEvolution.*"
                 " checkLatestSchemaOnRead createDataFrame.*"
             ),
-            "it decides what a partition column keeps of a value": (
+            "it decides how a partition column stores a value": (
                 "convertEmptyToNull* normalizePartitionValues* failOnPartitionValue*"
                 " write.utcTimestampPartitionValues"
             ),
             "it decides which values an identity column has": "identityColumn.*",
             "it decides how rows are marked as deleted": "deletionVectors.*",
-            "it decides which DELETE is taken": "delete.*",
+            "it decides which DELETEs are accepted": "delete.*",
             "it decides which files VACUUM removes": "vacuum.* retentionDurationCheck.*",
-            "it decides which changes of a table are taken": (
+            "it decides which changes of a table are accepted": (
                 "alter* changeColumn.* liquid.* clusteredTable.* hms.* legacy.*"
                 " createEmptySchemaTable.*"
             ),
@@ -295,10 +295,7 @@ leave it out
     ):
         return f"'{key}' is not modelled: {why}"
     if key.startswith(("spark.sql.", "spark.databricks.")):
-        return (
-            f"'{key}' is not modelled: whether it takes part in conflicts is not known; leave"
-            " it out"
-        )
+        return f"'{key}' is not modelled: whether it affects conflicts is unknown; leave it out"
     return f"'{key}' is said when an application starts, and no session can set it; leave it out"
 
 

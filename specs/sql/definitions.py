@@ -463,8 +463,8 @@ class TableCreationReader(DefinitionReader):
         """Refuse a table that differs from its declaration."""
         if said != wanted:
             self.outside(
-                f"{what} ({', '.join(said)}); a table that is made or replaced is modelled as it is"
-                f" declared: {schema.name} has ({', '.join(wanted)})",
+                f"{what} ({', '.join(said)}); a table that is created or replaced is modelled only"
+                f" as declared: {schema.name} has ({', '.join(wanted)})",
             )
 
     def selected(self, schema: Schema, tree: exp.Expr) -> qu.Query:

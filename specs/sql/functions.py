@@ -134,7 +134,7 @@ def _cast(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type, *, fold:
     if not is_castable(value.type, target):
         place.refuse(
             node,
-            f"'{place.written(node)}' is {value.type}; what it is as {target} is not modelled",
+            f"'{place.written(node)}' is {value.type}; its cast to {target} is not modelled",
             "type",
         )
     if fold and isinstance(value, ex.Const):
@@ -306,7 +306,7 @@ def unify_types(
         named = " with ".join(dict.fromkeys(types))
         place.refuse(
             node,
-            f"'{place.written(node)}' compares {named}; what Spark makes of the two is not"
+            f"'{place.written(node)}' compares {named}; Spark's comparison of the two is not"
             " modelled",
             "type",
         )
@@ -457,7 +457,7 @@ class FunctionReader:
         ]
         found = quotient_type(*wanted) if exact else "DOUBLE"
         if found is None:
-            problem = f"a quotient of decimals with fewer than 6 digits behind the point {OUTSIDE}"
+            problem = f"a quotient of decimals with fewer than 6 decimal places {OUTSIDE}"
             self.place.refuse(node, problem, "opaque")
         both = [
             coerce(self.place, part, value, type_)

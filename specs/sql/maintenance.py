@@ -107,9 +107,9 @@ class VerbReader(QueryReader):
         if any(number < RETENTION for number in hours):
             self.place.refuse(
                 None,
-                f"VACUUM RETAIN {hours[0]} HOURS removes files that others may be about to commit,"
-                f" which no check of theirs finds out; what is modelled retains {RETENTION} hours"
-                " or more",
+                f"VACUUM RETAIN {hours[0]} HOURS removes files that other transactions may be about"
+                " to commit, which no conflict check detects; what is modelled retains"
+                f" {RETENTION} hours or more",
             )
         return st.Vacuum(self.sql, schema.name)
 

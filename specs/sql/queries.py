@@ -118,7 +118,7 @@ class QueryReader:
         except EvaluationError as error:
             self.place.refuse(node, str(error))
         if unknown is not None:
-            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+            self.place.refuse(node, f"{unknown}: Spark's treatment of that {UNMODELLED}")
         return condition
 
     # Queries
@@ -261,7 +261,7 @@ class QueryReader:
         """Refuse a WHERE of a query that Spark's optimizer rewrites in an unmodelled way."""
         unknown = None if where is None else unmodelled_query_rewrite(where)
         if unknown is not None:
-            self.place.refuse(node, f"{unknown}: what Spark makes of that {UNMODELLED}")
+            self.place.refuse(node, f"{unknown}: Spark's treatment of that {UNMODELLED}")
 
     def evaluated(self, schema: Schema, where: ex.Expr | None, node: exp.Expr | None) -> None:
         """Refuse a partition condition with an aggregate that Delta may answer from metadata.
@@ -381,7 +381,7 @@ HOW: Mapping[tuple[str, str], qu.JoinKind] = {
 """Joins by sqlglot's side and kind."""
 OUTER = ("right", "full")
 """Joins that keep every row of their right side, with NULLs if it has no match."""
-BESIDE = f"a subquery beside a join {OUTSIDE}"
+BESIDE = f"a subquery together with a join {OUTSIDE}"
 
 
 class JoinReader(QueryReader):

@@ -72,7 +72,7 @@ class StoringReader(JoinReader):
         needed = {i for i in wanted if not some and schema.columns[i].identity is None}
         if not needed <= set(order) <= set(wanted):
             self.place.refuse(
-                names[0], f"a column list that leaves columns of {schema.name} out {OUTSIDE}"
+                names[0], f"a column list that omits columns of {schema.name} {OUTSIDE}"
             )
         return tuple(order)
 
@@ -87,7 +87,7 @@ class StoringReader(JoinReader):
         if unknown and value.type != column.type:
             if not self.place.opaque:
                 self.place.refuse(
-                    node, f"what '{value}' is as {column.type} is not modelled", "opaque"
+                    node, f"the cast of '{value}' to {column.type} is not modelled", "opaque"
                 )
             return ex.Opaque(f"{value} as {column.type}", columns_in(value), column.type)
         if not is_castable(value.type, column.type):

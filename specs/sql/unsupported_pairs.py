@@ -27,175 +27,192 @@ __all__ = ["APART", "Feature", "features_of", "refuse_together"]
 Feature = str
 """Feature of a statement, a client, a table, a schedule, …, in words."""
 OUTSIDE = "is outside the SQL that isolitmus models"
-UNMADE = ", and exists = false; leave one of the two out"
+UNMADE = ", but exists = false; omit one of the two"
 
 APART: Mapping[tuple[Feature, Feature], str] = {
     (
         "REPLACE TABLE",
         "a table that is cached",
-    ): " replaces a table that is cached: what becomes of the cache is not modelled",
+    ): " replaces a cached table; the cache afterwards is not modelled",
     ("a table that is made or replaced", "DROP or RENAME COLUMN"): (
-        " makes or replaces a table beside a statement that drops or renames columns, which is not"
-        " modelled"
+        " creates or replaces a table while another statement drops or renames columns, which"
+        " is not modelled"
     ),
     (
         "CACHE TABLE",
         "a statement that fills no cache anew",
-    ): ": '{sql}' beside CACHE TABLE, which it does not fill anew, is not modelled",
+    ): (
+        ": '{sql}' together with CACHE TABLE is not modelled, because it does not refresh the cache"
+    ),
     (
         "CACHE TABLE",
         "a table that is not there at the start",
-    ): ": {table} is not there at the start, and so not cached",
+    ): ": {table} does not exist at the start, so it cannot be cached",
     ("a Parquet table", "a statement other than CONVERT TO DELTA"): (
-        " names {table}, a Parquet table: until it is converted no check of Delta's sees what is"
-        " done to it; only CONVERT TO DELTA is modelled"
+        " names {table}, a Parquet table: before its conversion no check of Delta covers"
+        " changes of it; only CONVERT TO DELTA is modelled"
     ),
     (
         "columns that a transaction adds or renames",
         "a query, or a table that is made or replaced",
     ): (
-        ": a query of columns that a transaction adds or renames is not modelled,"
-        " nor is a table made or replaced with them"
+        ": a query of columns that a transaction adds or renames is not modelled, nor is a"
+        " table created or replaced with them"
     ),
     (
         "app",
         "a statement other than INSERT, DELETE, UPDATE and MERGE",
-    ): ".app is for INSERT, DELETE, UPDATE and MERGE only",
+    ): ".app is supported only for INSERT, DELETE, UPDATE and MERGE",
     ("the conf schema.autoMerge.enabled", "the * of a MERGE"): (
         ": with spark.databricks.delta.schema.autoMerge.enabled the * of a MERGE may add columns to"
         " its table, which is not modelled; name the columns"
     ),
     ("the conf shuffle.partitions above 1", "a statement that shuffles rows"): (
-        ": with spark.sql.shuffle.partitions above 1 Spark may write several files for a partition,"
-        " which decide conflicts and are not modelled; leave it out, or say 1"
+        ": with spark.sql.shuffle.partitions above 1 Spark may write several files for a"
+        " partition, which affect conflicts and are not modelled; omit it, or set it to 1"
     ),
     (
         "a dynamic partition overwrite",
         "PARTITION or REPLACE WHERE",
-    ): ": a dynamic partition overwrite that names what it replaces is not modelled",
+    ): ": a dynamic partition overwrite with PARTITION or REPLACE WHERE is not modelled",
     (
         "mergeSchema",
         "DROP or RENAME COLUMN",
-    ): ": mergeSchema beside DROP or RENAME COLUMN is not modelled",
+    ): ": mergeSchema together with DROP or RENAME COLUMN is not modelled",
     (
         "mergeSchema",
         "an overwrite, or dataChange = false",
-    ): ": mergeSchema is modelled for appends that change data",
+    ): ": mergeSchema is modelled only for appends that change data",
     ("mergeSchema", "let"): ": mergeSchema with a let is not modelled",
     ("a write without mergeSchema", "a statement that alters columns"): (
-        " writes beside a statement that alters columns, which is modelled for"
-        ' options = {{ mergeSchema = "true" }} only'
+        " writes while another statement alters columns, which is modelled only with options"
+        ' = {{ mergeSchema = "true" }}'
     ),
     ("replaceUsing", "dataChange"): ": replaceUsing with dataChange is not modelled",
     ("replaceUsing", "a query of the table itself"): (
-        " reads {table}, which with replaceUsing is not modelled: in which"
-        " order Delta asks what was read is not determined"
+        " reads {table} in a write with replaceUsing, which is not modelled: the order in"
+        " which Delta checks its reads is not determined"
     ),
     ("a raw transaction or a micro-batch", "a table that is not there at the start"): (
-        " writes {table}, which is not there at the start; only SQL and a DataFrame write find"
-        " that out"
+        " writes {table}, which does not exist at the start; only SQL and a DataFrame write"
+        " detect that"
     ),
     (
         "a statement of SQL",
         "a table that a DataFrame write makes",
-    ): " names {table}, which a DataFrame write makes: SQL does not know it by that name",
+    ): " names {table}, which a DataFrame write creates; SQL does not know it by that name",
     (
         "a raw transaction, a DataFrame write or a micro-batch",
         "identity columns",
-    ): ": {table} has identity columns, which only SQL writes here",
+    ): ": {table} has identity columns, which only SQL can write here",
     (
         "large",
         "reads, app or blind",
-    ): ".large: commitLarge checks no reads and takes files and domains only",
+    ): ".large: commitLarge checks no reads and accepts only files and domains",
     ("a protocol of its own", "more than sql and let"): (
-        " has a protocol of its own and '{key}'; a transaction of another writer is its 'sql', and"
-        " a 'let'"
+        " has a protocol of its own and '{key}'; a transaction of another writer can have"
+        " only 'sql' and 'let'"
     ),
     (
         "a transaction that is not raw",
         "every column of a table in partitioned_by",
-    ): " is not a raw one, and in {table} every column is one of partitions",
+    ): " is not a raw transaction, and every column of {table} is a partition column",
     (
         "a table by SQL",
         "the property delta.feature.clustering",
-    ): ".properties: delta.feature.clustering comes by clustered_by, not by a property",
+    ): ".properties: delta.feature.clustering is set by clustered_by, not by a property",
     (
         "a statement that reads rows",
         "files",
-    ): " reads rows of {table}, of which files are only said to be there",
+    ): " reads rows of {table}, whose files are only declared",
     (
         "a file without stats",
         "a deletion vector",
-    ): ": '{file}' has a deletion vector, and needs stats",
-    ("a file without stats", "row tracking"): ": '{file}' needs stats, for there rows may get ids",
+    ): ": '{file}' has a deletion vector, so it needs stats",
+    (
+        "a file without stats",
+        "row tracking",
+    ): ": '{file}' needs stats, because its rows may get ids",
     (
         "a deletion vector",
         "a table without deletion vectors",
-    ): ".files has a deletion vector, and {table} has not delta.enableDeletionVectors = 'true'",
-    ("a backfill", "a table without row tracking"): (
-        ".operation is {operation}, and {table} has not delta.feature.rowTracking: of such a table"
-        " Delta's check asserts that nobody does that"
+    ): (
+        ".files has a deletion vector, but {table} does not set delta.enableDeletionVectors ="
+        " 'true'"
     ),
-    ("files", "init"): " has files and init: files that are only said to be there, or real ones",
-    ("a step park-…", "a query"): ": {name} only reads, and so has no commit to park at",
+    ("a backfill", "a table without row tracking"): (
+        ".operation is {operation}, but {table} does not set delta.feature.rowTracking;"
+        " Delta's check asserts that this does not occur"
+    ),
+    ("files", "init"): " has both files and init: only declared files, or real ones",
+    ("a step park-…", "a query"): ": {name} only reads, so it has no commit to park at",
     ("a step park-init", "a table that is not there at the start"): (
-        ": whether {table} is there is settled before, when"
-        " {name} is analysed, which is not modelled; use {name}.start"
+        ": whether {table} exists is decided earlier, when {name} is analysed, which is not"
+        " modelled; use {name}.start"
     ),
     (
         "a step park-init",
         "OPTIMIZE",
-    ): ": OPTIMIZE has its snapshot when it comes there; use {name}.start",
-    ("a step before or park-…", "a format other than Delta's"): " is one of format delta only",
+    ): ": OPTIMIZE already has its snapshot at this step; use {name}.start",
+    (
+        "a step before or park-…",
+        "a format other than Delta's",
+    ): " is supported only in format delta",
     (
         "an init statement",
         "VERSION AS OF or another path",
-    ): ": init statements read what there is, no version",
+    ): ": init statements read current tables, not older versions or other paths",
     (
         "partitioned_by",
         "clustered_by",
-    ): ".clustered_by: {table} has partitions, and Delta allows only one of both",
-    ("exists = false", "init"): f".init is of a table that is there{UNMADE}",
-    ("exists = false", "files"): f".files is of a table that is there{UNMADE}",
+    ): ".clustered_by: {table} has partitions, and Delta allows only one of the two",
+    ("exists = false", "init"): f".init is for an existing table{UNMADE}",
+    ("exists = false", "files"): f".files is for an existing table{UNMADE}",
     ("exists = false", "properties"): (
-        ".properties is of a table that is there, and exists = false; the statement that makes the"
-        " table says TBLPROPERTIES"
+        ".properties is for an existing table, but exists = false; use TBLPROPERTIES in the"
+        " statement that creates the table"
     ),
-    ("exists = false", "clustered_by"): f".clustered_by is of a table that is there{UNMADE}",
-    ("parquet", "init"): ".init is of a Delta table, and parquet tells of another one",
-    ("parquet", "files"): ".files is of a Delta table, and parquet tells of another one",
-    ("parquet", "exists"): ".exists is of a Delta table, and parquet tells of another one",
+    ("exists = false", "clustered_by"): f".clustered_by is for an existing table{UNMADE}",
+    ("parquet", "init"): ".init is for a Delta table, but parquet declares a Parquet table",
+    ("parquet", "files"): ".files is for a Delta table, but parquet declares a Parquet table",
+    ("parquet", "exists"): ".exists is for a Delta table, but parquet declares a Parquet table",
     (
         "parquet",
         "clustered_by",
-    ): ".clustered_by is of a Delta table, and parquet tells of another one",
+    ): ".clustered_by is for a Delta table, but parquet declares a Parquet table",
     (
         "parquet",
         "a property that is no switch",
     ): ".properties: {key} is not modelled for a Parquet table",
-    ("parquet", "identity columns"): ".columns has identity columns, which a Parquet table has not",
+    (
+        "parquet",
+        "identity columns",
+    ): ".columns has identity columns, which a Parquet table cannot have",
     (
         "a statement that cannot write generated values",
         "identity columns",
     ): f"'{{verb}}' on a table with identity columns {OUTSIDE}",
     ("rows that come in no certain order", "identity columns"): (
-        "which row gets which value of an identity column is modelled for VALUES, a SELECT"
-        " without FROM, and aggregates without GROUP BY"
+        "the identity values of single rows are modelled only for VALUES, a SELECT without"
+        " FROM, and aggregates without GROUP BY"
     ),
     (
         "GROUP BY in an INSERT",
         "rows_per_file above 1",
-    ): "which groups of a GROUP BY share a file is not modelled",
+    ): "the assignment of the groups of a GROUP BY to files is not modelled",
     (
         "ZORDER BY",
         "rows_per_file above 1",
-    ): "which rows share a file after ZORDER BY is not modelled",
+    ): "the assignment of rows to files after ZORDER BY is not modelled",
     (
         "OPTIMIZE",
         "a clustered table",
-    ): " is on a table that is clustered by then: which files it rewrites is not modelled",
+    ): (
+        " is on a table that is clustered at that point; the files that it rewrites are not"
+        " modelled"
+    ),
     ("REPLACE WHERE", "a list of columns"): f"REPLACE WHERE with a list of columns {OUTSIDE}",
-    ("SHALLOW CLONE", "files"): "{table} has files that are only said to be there: no clone",
+    ("SHALLOW CLONE", "files"): "{table} has only declared files, which cannot be cloned",
     ("a correlated subquery", "an aggregate"): f"an aggregate in a correlated subquery {OUTSIDE}",
     (
         "a lone WHEN MATCHED THEN DELETE",
@@ -204,19 +221,24 @@ APART: Mapping[tuple[Feature, Feature], str] = {
     (
         "a scope",
         "a table that is not there at the start",
-    ): " is a table that is not there, which is for litmus tests",
+    ): (" is a table that does not exist at the start, which is supported only in litmus tests"),
     (
         "a scope",
         "VACUUM",
-    ): ".statements holds '{sql}', which is two commits; those that are one are counted",
+    ): (
+        ".statements has '{sql}', which makes two commits; only statements with one commit"
+        " are counted"
+    ),
     (
         "a scope",
         "VERSION AS OF or another path",
-    ): " holds '{sql}'; a table's older versions and other paths are for litmus tests",
+    ): (
+        " has '{sql}'; older versions and other paths of a table are supported only in litmus tests"
+    ),
     (
         "a scope",
         "identity columns",
-    ): " has table {table}, and identity columns are for litmus tests",
+    ): " has table {table}; identity columns are supported only in litmus tests",
 }
 """Message after the place, for each pair; its words in braces are filled in by the caller."""
 

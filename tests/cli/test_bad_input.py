@@ -512,7 +512,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         ("rows_per_file = 1", "rows_per_file = true", ":10: table.rows_per_file is True; expected an integer"),
         ("rows_per_file = 1", "rows_per_file = 1.5", ":10: table.rows_per_file is 1.5; expected an integer"),
         ("rows_per_file = 1", "exists = 1", ":10: table.exists is 1; expected true or false"),
-        ("rows_per_file = 1", "exists = false", ":11: table.init is of a table that is there, and exists = false; leave one"),
+        ("rows_per_file = 1", "exists = false", ":11: table.init is for an existing table, but exists = false; omit one"),
         ("rows_per_file = 1", "row_per_file = 1", ":10: [table] has no key 'row_per_file'; did you mean 'rows_per_file'?"),
         ('["INSERT INTO t VALUES (1, 0)"]', "3", ":11: table.init is 3; expected a list"),
         ('["INSERT INTO t VALUES (1, 0)"]', "[3]", ":11: table.init holds 3; expected SQL strings"),

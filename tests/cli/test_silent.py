@@ -6,7 +6,7 @@ import pytest
 
 ROWS = "databricks-serializable-newest-rows@14.2"
 LIMIT = (
-    "under load the writer may give up resolving row by row, so that what commits here may fail"
+    "under load the writer may give up row-level conflict resolution, so a commit here may fail"
     " (D30)"
 )
 PAGE = """\

@@ -133,7 +133,9 @@ def test_a_feature_that_is_there_is_written_again_only_by_its_number():
 
 def test_a_clustered_table_is_not_compacted():
     test = one("OPTIMIZE t", "ALTER TABLE t CLUSTER BY (id)", table="")
-    with pytest.raises(LitmusError, match="'OPTIMIZE t' is on a table that is clustered by then"):
+    with pytest.raises(
+        LitmusError, match="'OPTIMIZE t' is on a table that is clustered at that point"
+    ):
         run(test, protocol("delta-serializable"))
 
 

@@ -54,7 +54,7 @@ def test_a_file_that_is_written_is_read_as_the_same_test():
         ("parquet = [[1, 2]]", "id INT", "tables.p.parquet: row [1, 2] has not 1 values"),
         ("parquet = [['a']]", "id INT", "tables.p.parquet: 'a' is not of type INT"),
         ("parquet = [[2147483648]]", "id INT", "tables.p.parquet: 2147483648 does not fit into INT"),
-        ("parquet = [[1]]\nexists = false", "id INT", "tables.p.exists is of a Delta table, and parquet tells of another"),
+        ("parquet = [[1]]\nexists = false", "id INT", "tables.p.exists is for a Delta table, but parquet declares a Parquet"),
         ("parquet = [[1]]\ninit = ['DELETE FROM p']", "id INT", "tables.p.init is of a Delta table"),
         (
             "parquet = [[1, 2]]\npartitioned_by = ['id']", "id INT, part INT",
@@ -66,7 +66,7 @@ def test_a_file_that_is_written_is_read_as_the_same_test():
         ),
         (
             "parquet = [[1]]", "id BIGINT GENERATED ALWAYS AS IDENTITY",
-            "tables.p.columns has identity columns, which a Parquet table has not",
+            "tables.p.columns has identity columns, which a Parquet table cannot have",
         ),
     ],
 )  # fmt: skip
@@ -79,14 +79,14 @@ def test_a_parquet_table_that_cannot_be_is_refused(lines, columns, message):
 @pytest.mark.parametrize(
     ("transaction", "message"),
     [
-        ("'INSERT INTO P VALUES (1, 1)'", "transactions.b names p, a Parquet table: until it is converted no check of Delta's"),
+        ("'INSERT INTO P VALUES (1, 1)'", "transactions.b names p, a Parquet table: before its conversion no check of Delta"),
         ("'INSERT INTO t SELECT id FROM p'", "transactions.b names p, a Parquet table"),
         ("{ sql = 'INSERT INTO t VALUES (:n)', let = { n = 'SELECT max(id) FROM p' } }", "transactions.b names p, a Parquet table"),
         ("{ write = 'append', table = 'p', query = 'SELECT 1, 1' }", "transactions.b names p, a Parquet table"),
         ("'CONVERT TO DELTA t'", "CONVERT TO DELTA takes a table with the key parquet; t has none"),
         ("'CONVERT TO DELTA p NO STATISTICS'", "write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]"),
         ("'CONVERT TO DELTA q'", "unknown table 'q'"),
-        ("'CONVERT TO DELTA p PARTITIONED BY (part INT)'", "partitioned by (part int); a table that is made or replaced is modelled as it is declared: p has ()"),
+        ("'CONVERT TO DELTA p PARTITIONED BY (part INT)'", "partitioned by (part int); a table that is created or replaced is modelled only as declared: p has ()"),
     ],
 )  # fmt: skip
 def test_nothing_else_is_done_to_a_parquet_table(transaction, message):

@@ -63,22 +63,22 @@ CREATED = '"CREATE TABLE t (id INT) USING delta"'
 @pytest.mark.parametrize(
     ("line", "transaction", "message"),
     [
-        ("init = ['INSERT INTO t VALUES (1)']", CREATED, "t.toml:7: table.init is of a table that is there"),
-        ("files = [{ path = 'f' }]", CREATED, "t.toml:7: table.files is of a table that is there"),
+        ("init = ['INSERT INTO t VALUES (1)']", CREATED, "t.toml:7: table.init is for an existing table"),
+        ("files = [{ path = 'f' }]", CREATED, "t.toml:7: table.files is for an existing table"),
         (
             "properties = { 'delta.enableDeletionVectors' = 'true' }", CREATED,
             "exists = false; the statement that makes the table says TBLPROPERTIES",
         ),
-        ("", "{ stream = 'append', query = 'SELECT 1' }", "writes t, which is not there at the start; only SQL"),
-        ("", "{ write = 'append', query = 'SELECT 1', options = { dataChange = 'true' } }", "makes t, which is not there at the start; with options, partitions or an app that is not modelled"),
+        ("", "{ stream = 'append', query = 'SELECT 1' }", "writes t, which does not exist at the start; only SQL"),
+        ("", "{ write = 'append', query = 'SELECT 1', options = { dataChange = 'true' } }", "creates t, which does not exist at the start; with options, partitions or an app that is not modelled"),
         ("partitioned_by = ['id']", "{ write = 'append', query = 'SELECT 1' }", "makes t, which is not there"),
         ("", "{ write = 'append', query = 'SELECT id FROM t' }", "transactions.a names t, which a DataFrame write makes"),
         ("", "{ write = 'append', query = 'SELECT 1' }\nb = 'SELECT id FROM t'", "transactions.b names t, which a DataFrame write makes"),
         ("", "{ write = 'append', query = 'SELECT :n', let = { n = 'SELECT max(id) FROM t' } }", "names t, which a DataFrame"),
-        ("", "{ adds = [{ path = 'f' }] }", "writes t, which is not there at the start; only SQL"),
+        ("", "{ adds = [{ path = 'f' }] }", "writes t, which does not exist at the start; only SQL"),
         (
             "", "{ sql = 'SELECT id FROM t', before = ['CACHE TABLE t'] }",
-            "t.toml:9: transactions.a.before: t is not there at the start, and so not cached",
+            "t.toml:9: transactions.a.before: t does not exist at the start, so it cannot be cached",
         ),
         ("", "'RESTORE TABLE t TO VERSION AS OF {init[1]}'", "unknown init statement {init[1]}; the table has 0 init statements"),
     ],
@@ -91,13 +91,13 @@ def test_a_table_that_is_not_there_has_nothing(line, transaction, message):
 
 def test_when_it_is_settled_whether_a_table_is_there():
     text = FILE.format("", CREATED).replace('"a"', '"a.park-init a.commit"')
-    with pytest.raises(IsolitmusError, match="is there is settled before, when a is analysed"):
+    with pytest.raises(IsolitmusError, match="exists is decided earlier, when a is analysed"):
         read_litmus(text, "t")
 
 
 def test_a_scope_s_tables_are_there():
     text = 'title = "T"\n[table]\ncolumns = "id INT"\nexists = false\n[scope]\ntransactions = 2\n'
-    with pytest.raises(IsolitmusError, match=r"t\.toml:2: table is a table that is not there"):
+    with pytest.raises(IsolitmusError, match=r"t\.toml:2: table is a table that does not exist"):
         read_scope(text + f"statements = [{CREATED}]", "t")
 
 

@@ -123,5 +123,5 @@ columns = "id INT"
 transactions = 2
 statements = ["DELETE FROM t", "VACUUM t"]
 """
-    with pytest.raises(IsolitmusError, match="'VACUUM t', which is two commits"):
+    with pytest.raises(IsolitmusError, match="'VACUUM t', which makes two commits"):
         read_scope(text, "t")

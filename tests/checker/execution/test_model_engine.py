@@ -274,7 +274,7 @@ def test_a_text_beside_a_date_is_the_date_that_it_says(condition):
         ("date > '2010-1-1'", "1:28: '2010-1-1' is not a date; write 'YYYY-MM-DD'"),
         ("date > '2010-02-30'", "'2010-02-30' is not a date; write 'YYYY-MM-DD'"),
         ("date IN ('soon')", "'soon' is not a date; write 'YYYY-MM-DD'"),
-        ("date = 1", "compares DATE with INT; what Spark makes of the two is not modelled"),
+        ("date = 1", "compares DATE with INT; Spark's comparison of the two is not modelled"),
         ("date = DATE '20100101'", "'20100101' is not a date; write DATE 'YYYY-MM-DD'"),
         ("date = DATE '2010-W01-1'", "'2010-W01-1' is not a date; write DATE 'YYYY-MM-DD'"),
     ],

@@ -258,7 +258,7 @@ def test_a_statement_that_was_held_before_its_snapshot(spark):
             DELETE,
             r"version 2 \(WRITE: 1 file .*\) was not committed by a statement that the race got as SQL text",
         ),
-        ("SELECT * FROM t", "select only reads, and so has no commit to park at"),
+        ("SELECT * FROM t", "select only reads, so it has no commit to park at"),
         ("RESTORE TABLE t TO VERSION AS OF 1", "RESTORE"),
         ("INSERT INTO t SELECT 1, 0 FROM race.other", "transaction insert:1:"),
     ],

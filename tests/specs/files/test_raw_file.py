@@ -47,7 +47,7 @@ def test_what_the_cases_are_made_of_is_right():
         ('part = "1" }', 'part = "x" }', "transactions.a.adds.partition: 'x' is not of type INT"),
         ("numRecords = 1", "records = 1", "adds.stats] has no key 'records'; did you mean 'numRecords'?"),
         ('"Truncate"', '"Trunkate"', ":11: transactions.a.operation is 'Trunkate', which is not modelled; did you mean 'Truncate'?"),
-        ('"Truncate"', '"RowTrackingBackfill"', ":11: transactions.a.operation is RowTrackingBackfill, and t has not delta.feature.rowTracking"),
+        ('"Truncate"', '"RowTrackingBackfill"', ":11: transactions.a.operation is RowTrackingBackfill, but t does not set delta.feature.rowTracking"),
         ('operation = "Truncate"', "large = 1", "transactions.a.large is 1; expected true or false"),
         ('operation = "Truncate"', "large = true", "transactions.a.large: commitLarge checks no reads"),
         ('operation = "Truncate"', 'protocol = { features = ["rowTraking"] }', "'rowTraking' is not modelled; did you mean 'rowTracking'?"),
@@ -57,11 +57,11 @@ def test_what_the_cases_are_made_of_is_right():
         ("part = 0 } }]", 'part = 0 } }, { path = "f0", partition = { part = 1 } }]', "table.files has 'f0' twice"),
         ('operation = "Truncate"', 'conf = { "spark.sql.ansi.enabled" = "false" }', "transactions.a.conf: 'spark.sql.ansi.enabled' is not modelled"),
         ("numRecords = 1 }", 'numRecords = 1 }, dv = "d 1"', "adds.dv is 'd 1'; expected a name, letters, digits and _"),
-        (", stats = { numRecords = 1 }", ', dv = "d1"', "transactions.a.adds: 'new' has a deletion vector, and needs stats"),
-        ("part = 0 } }]", 'part = 0 }, stats = { numRecords = 1 }, dv = "d1" }]', "table.files has a deletion vector, and t has not delta.enableDeletionVectors = 'true'"),
-        ('operation = "Truncate"', 'protocol = { features = ["rowTracking"] }', "table t: 'f0' needs stats, for there rows may get ids"),
+        (", stats = { numRecords = 1 }", ', dv = "d1"', "transactions.a.adds: 'new' has a deletion vector, so it needs stats"),
+        ("part = 0 } }]", 'part = 0 }, stats = { numRecords = 1 }, dv = "d1" }]', "table.files has a deletion vector, but t does not set delta.enableDeletionVectors = 'true'"),
+        ('operation = "Truncate"', 'protocol = { features = ["rowTracking"] }', "table t: 'f0' needs stats, because its rows may get ids"),
         ('partitioned_by = ["part"]', 'partitioned_by = ["id", "part"]\ninit = ["INSERT INTO t VALUES (1, 1)"]', "table.partitioned_by takes every column; at least one must hold data, but where all transactions are raw"),
-        ("[transactions.a]", "init = ['INSERT INTO t VALUES (1, 0)']\n[transactions.a]", "table has files and init"),
+        ("[transactions.a]", "init = ['INSERT INTO t VALUES (1, 0)']\n[transactions.a]", "table has both files and init"),
     ],
 )  # fmt: skip
 def test_raw_transactions(old, new, message):
@@ -89,12 +89,14 @@ def test_what_only_raw_transactions_reach():
     ):
         with pytest.raises(IsolitmusError, match="c reads rows of t, of which files are only said"):
             read_litmus(mixed.replace("SQL", reads), "t")
-    with pytest.raises(IsolitmusError, match="c is not a raw one, and in t every column"):
+    with pytest.raises(IsolitmusError, match="c is not a raw transaction, and every column of t"):
         read_litmus(f'{whole}[transactions]\nc = "DELETE FROM t"'.replace('"a b"', '"a b c"'), "t")
     clusters = 'init = ["INSERT INTO t VALUES (1, 1)"]\n'
     clusters += 'properties = { "delta.feature.clustering" = "supported" }\n[transactions.a]'
     real = RAW.replace("[transactions.a]", clusters)
-    with pytest.raises(IsolitmusError, match="clustering comes by clustered_by, not by a property"):
+    with pytest.raises(
+        IsolitmusError, match="clustering is set by clustered_by, not by a property"
+    ):
         read_litmus(re.sub("files = .*", "", real), "t")
     tracked = 'properties = { "delta.feature.rowTracking" = "supported" }\nfiles ='
     backfill = RAW.replace("files =", tracked).replace('"Truncate"', '"RowTrackingBackfill"')
@@ -141,7 +143,7 @@ def test_what_only_raw_transactions_reach():
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('delta.autoOptimize' = 'true')", "'delta.autoOptimize' is not modelled"),
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('delta.feature.rowTrackin' = 'supported')", "the feature 'rowTrackin' is not modelled; did you mean 'rowTracking'?"),
         ("CREATE TABLE t (id INT, part INT) USING delta TBLPROPERTIES ('owner' = 'me')", "'owner' is reserved in Spark"),
-        ("CREATE TABLE t (id INT) USING delta", "its columns are (id int); a table that is made or replaced is modelled as it is declared: t has (id int, part int)"),
+        ("CREATE TABLE t (id INT) USING delta", "its columns are (id int); a table that is created or replaced is modelled only as declared: t has (id int, part int)"),
         ("CREATE TABLE u SHALLOW CLONE t", "unknown table 'u'; known: t"),
         ("CREATE TABLE t SHALLOW CLONE u", "unknown table 'u'; known: t"),
         ("CREATE TABLE t CLONE t", "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table SHALLOW CLONE table"),
@@ -153,7 +155,7 @@ def test_what_only_raw_transactions_reach():
         ("REPLACE TABLE t USING delta", "write CREATE [OR REPLACE] TABLE"),
         ("REPLACE TABLE t (id INT, part INT) USING delta AS SELECT 1 AS id", "write CREATE [OR REPLACE] TABLE"),
         ("REPLACE TABLE u (id INT) USING delta", "unknown table 'u'"),
-        ("REPLACE TABLE t (id INT) USING delta", "its columns are (id int); a table that is made or replaced is modelled as it is declared: t has (id int, part int)"),
+        ("REPLACE TABLE t (id INT) USING delta", "its columns are (id int); a table that is created or replaced is modelled only as declared: t has (id int, part int)"),
         ("REPLACE TABLE t (id INT, part INT) USING delta PARTITIONED BY (part)", "partitioned by (part); "),
         ("REPLACE TABLE t USING delta AS SELECT * FROM t", "SELECT * as the columns of a new table"),
         ("REPLACE TABLE t USING delta AS SELECT 1 AS id, NULL AS part", "NULL as a column of a new table has no type"),
@@ -183,7 +185,7 @@ a = "{sql}"
     [
         ("INSERT INTO t VALUES (1)", '{ id = "x" }', "app.version is None"),
         ("INSERT INTO t VALUES (1)", "{ id = 1, version = 1 }", "app.id is 1; expected a string"),
-        ("OPTIMIZE t", '{ id = "x", version = 1 }', "app is for INSERT, DELETE, UPDATE and MERGE only"),
+        ("OPTIMIZE t", '{ id = "x", version = 1 }', "app is supported only for INSERT, DELETE, UPDATE and MERGE"),
     ],
 )  # fmt: skip
 def test_applications(sql, app, message):

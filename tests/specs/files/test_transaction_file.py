@@ -85,7 +85,7 @@ def test_a_set_holds_for_the_rest_of_its_session():
 
 
 def test_a_dynamic_overwrite_that_names_what_it_replaces_is_refused():
-    with pytest.raises(IsolitmusError, match="a dynamic partition overwrite that names what"):
+    with pytest.raises(IsolitmusError, match="a dynamic partition overwrite with PARTITION or"):
         built(
             "a",
             a=f"""{{ write = "overwrite", query = "SELECT 1, 0, 1", conf = {{ "{MODE}" = "dynamic" }},
@@ -261,7 +261,7 @@ GROWS = 'options = { mergeSchema = "true" }'
         (f'write = "overwrite", query = "SELECT 1, 0, 2, 3 AS y", {GROWS}', "mergeSchema is modelled for appends"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y", let = {{ n = "SELECT 1" }}, {GROWS}', "mergeSchema with a let is not modelled"),
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "yes" }', "options.mergeSchema is 'yes'; known: true, false"),
-        ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "true", dataChange = "false" }', "mergeSchema is modelled for appends that change data"),
+        ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "true", dataChange = "false" }', "mergeSchema is modelled only for appends that change data"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3", {GROWS}', "'3' is not a new column; write VALUE AS NAME"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS X", {GROWS}', "'3' is not a new column"),
         (f'write = "append", query = "SELECT 1, 0, 2, NULL AS y", {GROWS}', "'NULL' is not a new column"),
@@ -269,7 +269,7 @@ GROWS = 'options = { mergeSchema = "true" }'
         (f'write = "append", query = "SELECT * FROM t", {GROWS}', "with mergeSchema it names its columns"),
         (f'write = "append", query = "SELECT 1, 0", {GROWS}', "query gives 2 columns; with mergeSchema the 3 of t come first"),
         (f"write = \"append\", query = \"SELECT 1, 0, 2, 'a' AS z\", {GROWS}", "adds the column z as STRING, and another transaction as INT"),
-        ('write = "append", query = "SELECT 1, 0, 2"', "writes beside a statement that alters columns"),
+        ('write = "append", query = "SELECT 1, 0, 2"', "writes while another statement alters columns"),
     ],
 )  # fmt: skip
 def test_columns_that_a_write_brings(write, message):
@@ -409,7 +409,7 @@ def test_replace_using_partitions_cannot_be_checked_beside_a_file_that_is_added(
         ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "it" }', "a.options.replaceUsing: unknown column 'it'; known: id, part, x"),
         ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "id", replaceWhere = "id = 1" }', "options has replaceWhere and replaceUsing; one of them"),
         ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceUsing = "id", dataChange = "false" }', "replaceUsing with dataChange is not modelled"),
-        ('write = "overwrite", query = "SELECT id, part, x FROM t", options = { replaceUsing = "id" }', "a.query reads t, which with replaceUsing is not modelled"),
+        ('write = "overwrite", query = "SELECT id, part, x FROM t", options = { replaceUsing = "id" }', "a.query reads t in a write with replaceUsing, which is not modelled"),
         ('write = "overwrite", query = "SELECT 1, 1, 1", options = { replaceOn = "id = 1" }', "'replaceOn' is not modelled"),
     ],
 )  # fmt: skip

@@ -706,7 +706,7 @@ def test_an_overwrite_is_dynamic_as_its_session_says(job, form):
         (f'sql = "SET {MODE} = dynamic"', "has only SET"),
         (
             f'conf = {{ "{MODE}" = "dynamic" }}\nsql = "INSERT INTO t REPLACE WHERE day = 1 SELECT 1, 1"',
-            "a dynamic partition overwrite that names what it replaces",
+            "a dynamic partition overwrite with PARTITION or REPLACE WHERE",
         ),
         ('sql = "INSERT OVERWRITE t PARTITION (id) SELECT id, day FROM s"', "not partitioned by 'id'"),
     ],

@@ -205,7 +205,7 @@ def test_only_near_names_are_proposed():
         ("convertEmptyToNullForStringPartitionCol", "what a partition column keeps"),
         ("vacuum.lite.enabled", "which files VACUUM removes"),
         ("coordinatedCommits.ignoreMissingCoordinatorImplementation", "by a coordinator"),
-        ("alwaysCollectStats.enabled", "whether it takes part in conflicts is not known"),
+        ("alwaysCollectStats.enabled", "whether it affects conflicts is unknown"),
     ],
 )
 def test_a_conf_of_delta_takes_no_part_or_is_refused_with_the_reason(key, why):

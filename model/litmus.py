@@ -242,7 +242,14 @@ class Litmus(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class HistoryTest(ReadableRepr):
-    """Abstract history with the levels that are expected to admit and to forbid it."""
+    """Abstract history with the levels that are expected to admit and to forbid it.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import litmus
+    >>> litmus("history-write-skew").holds[:2]
+    ('snapshot-isolation', 'prefix-consistency')
+    """
 
     name: str
     """Name in results and on the command line."""

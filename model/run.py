@@ -128,7 +128,15 @@ class TransactionRun(ReadableRepr):
 
 @dataclass(frozen=True, slots=True)
 class Run(ReadableRepr, Tabular):
-    """Run of a litmus test: observable behaviour of its transactions and contents of its tables."""
+    """Run of a litmus test: observable behaviour of its transactions and contents of its tables.
+
+    Examples
+    --------
+    >>> from isolitmus.checker import run
+    >>> done = run("reorder", "delta-serializable").run
+    >>> {name: one.outcome for name, one in done.transactions.items()}
+    {'delete': 'ConcurrentAppendException', 'insert': 'committed'}
+    """
 
     litmus: str
     """Name of the litmus test."""

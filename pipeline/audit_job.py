@@ -93,6 +93,12 @@ def audit_all(
     ------
     IsolitmusError
         ``out`` holds something else.
+
+    Examples
+    --------
+    >>> def audit_folder(spark, folder):
+    ...     audits, errors = audit_all(spark, sorted(folder.iterdir()), out=folder / "findings")
+    ...     return [audit for audit in audits if audit.findings], errors
     """
     name, known = uuid4().hex, dict[str, str]()
     paths = [str(real_path(Path(table))) for table in tables]

@@ -183,10 +183,21 @@ def check_all(
     progress : callable, optional
         Called with the number of finished files.
 
+    Returns
+    -------
+    BulkCheck
+        Numbers of verdicts and errors; the verdicts themselves if there is no ``out``.
+
     Raises
     ------
     IsolitmusError
         ``out`` holds something else, or verdicts by other levels.
+
+    Examples
+    --------
+    >>> def check_folder(spark, folder, out):
+    ...     files = [("elle", path) for path in sorted(folder.glob("*.edn"))]
+    ...     return check_all(spark, files, levels=["serializable"], out=out)
     """
     start = monotonic()
     wanted = {str(real_path(path)): (kind, real_path(path)) for kind, path in files}

@@ -89,12 +89,24 @@ def open_spark(master: str = MASTER) -> Iterator[Any]:
         in their own JVMs on this machine; ``spark://HOST:PORT``, ``yarn`` or ``k8s://…``, a
         cluster; or ``sc://HOST:PORT``, a server of Spark Connect.
 
+    Yields
+    ------
+    SparkSession
+        Session with Delta; it is stopped at the end of the block.
+
     Raises
     ------
     IsolitmusError
         ``master`` is none of these.
     EngineUnavailable
         The master does not answer, or Spark cannot be started.
+
+    Examples
+    --------
+    >>> def count(scope):
+    ...     from isolitmus.pipeline import sweep
+    ...     with open_spark("local[4]") as spark:
+    ...         return sweep(spark, scope, 2).candidates
     """
     if not KNOWN.fullmatch(master):
         raise IsolitmusError(

@@ -143,12 +143,23 @@ def sweep(
     progress : callable, optional
         Called with the number of finished candidates.
 
+    Returns
+    -------
+    Sweep
+        Counts, and the smallest example of each pair of protocol and level.
+
     Raises
     ------
     IsolitmusError
         ``out`` holds something else.
     EngineFailed
         Spark failed.
+
+    Examples
+    --------
+    >>> def count_reorders(spark, out):
+    ...     done = sweep(spark, "two-partitions", 2, out=out)
+    ...     return done.protocols["delta-write-serializable"].forbidden["log-serializable"]
     """
     start, ended, scope = monotonic(), None, named_scope(scope)
     budget, keep = budget or Budget(), (keep or USUAL) if out else "counts"

@@ -295,6 +295,11 @@ def explain(
     budget : Budget, optional
         Limits; once they are reached, the result has what was found until then.
 
+    Returns
+    -------
+    Diagnosis
+        The known exception, whether to retry, causes and remedies, and an example.
+
     Raises
     ------
     NoConflict

@@ -536,10 +536,21 @@ def audit(
     evidence : Path or str, optional
         File for the state, from which the audit continues (see `FollowedAudit`).
 
+    Returns
+    -------
+    Audit
+        Findings with their certainty, and an overview of the log.
+
     Raises
     ------
     LogError
         If the log cannot be read.
+
+    Examples
+    --------
+    >>> def test_no_reorder(delta_spark, tmp_path):
+    ...     delta_spark.sql(f"CREATE TABLE delta.`{tmp_path}` (id INT) USING delta")
+    ...     assert not audit(tmp_path).findings
     """
     one = FollowedAudit(Path(table), budget, None if evidence is None else Path(evidence))
     one.there(progress)

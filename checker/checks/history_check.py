@@ -272,6 +272,11 @@ def check(
         Limits; default: three quarters of the free memory. Levels not judged before it is spent are
         unknown.
 
+    Returns
+    -------
+    HistoryVerdicts
+        Verdict of each level, with its witness.
+
     Examples
     --------
     >>> checked = check("reorder", ["serializable", "log-serializable"])

@@ -25,10 +25,19 @@ DEPENDENCIES = ("so", "wr", "ww", "rw")
 def graph(of: Frame | History | HistoryTest | Litmus | Violation | NameOrPath) -> DependencyGraph:
     """Return the dependency graph of a frame, history, litmus test or violation.
 
-    A frame gives all its relations, a test the dependencies of its schedule, a violation its cycle.
-    A name or path stands for a test. A history that leaves something open gives its transactions
-    without edges.
+    Parameters
+    ----------
+    of : Frame, History, HistoryTest, Litmus, Violation, str or path
+        What has dependencies. A name or path stands for a litmus test.
 
+    Returns
+    -------
+    DependencyGraph
+        Of a frame all its relations, of a test the dependencies of its schedule, of a violation its
+        cycle. A history with open version orders or outcomes gives its transactions without edges.
+
+    Examples
+    --------
     >>> from isolitmus.specs import litmus
     >>> graph(litmus("reorder"))  # doctest: +NORMALIZE_WHITESPACE
     delete  DELETE FROM t WHERE part = 0

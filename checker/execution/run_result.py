@@ -80,6 +80,11 @@ def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:
     protocol : Spec, str or path
         The commit protocol, its name or the path of its file.
 
+    Returns
+    -------
+    RunResult
+        The run, its serial orders, the verdicts of levels, and differences from the expectations.
+
     Raises
     ------
     LitmusError

@@ -122,7 +122,24 @@ def verdict_words(
 ) -> list[str]:
     """Return the verdict of a spec and its reasons as lines.
 
-    `explained` says what a serial order explains of a history that the spec forbids.
+    Parameters
+    ----------
+    verdict : Verdict
+        Verdict on a history.
+    spec : Spec, str or path
+        Level or protocol that gave it.
+    explained : Explanation, optional
+        What a serial order explains of a history that the spec forbids.
+
+    Returns
+    -------
+    list of str
+        Lines of text; the first says whether the spec allows the history.
+
+    Examples
+    --------
+    >>> verdict_words(Allowed(("T2", "T1")), "serializable")
+    ['Serializable allows it, for example in the order T2 → T1.']
     """
     return titled_words(verdict, named(spec).title, explained)
 

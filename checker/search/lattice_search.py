@@ -522,6 +522,11 @@ def compare(
     progress : callable, optional
         Receives a text for each query.
 
+    Returns
+    -------
+    Lattices
+        Implications in each search space, with proofs, bounds and separating histories.
+
     Raises
     ------
     IsolitmusError

@@ -107,6 +107,11 @@ def separate(
     progress : callable, optional
         Receives the size and the number of candidates so far.
 
+    Returns
+    -------
+    Separation
+        The history as a litmus test, or "none" with the bound that was reached.
+
     Raises
     ------
     IsolitmusError

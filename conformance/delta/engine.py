@@ -231,6 +231,11 @@ def replay(
         Folder to which the logs of the tables are copied at the end, one folder for each table's
         name.
 
+    Returns
+    -------
+    Run
+        What a client could observe: outcomes, versions, and the rows of every version.
+
     Raises
     ------
     UnknownName
@@ -243,6 +248,12 @@ def replay(
         The JVM ended.
     EngineFailed
         Delta fails outside the transactions. A transaction that fails is an outcome.
+
+    Examples
+    --------
+    >>> def test_reorder(delta_session):
+    ...     done = replay("reorder", "delta-write-serializable", delta_session)
+    ...     assert done.transactions["delete"].outcome == "committed"
     """
     test = load_litmus(litmus)
     if isinstance(test, HistoryTest):

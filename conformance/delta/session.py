@@ -98,7 +98,13 @@ class TableCache(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Running Spark with Delta."""
+    """Running Spark with Delta.
+
+    Examples
+    --------
+    >>> def test_fresh_session(delta_session):
+    ...     assert delta_session.fresh().sql("SELECT 1 AS one").first().one == 1
+    """
 
     spark: Any
     """Root SparkSession."""
@@ -223,6 +229,12 @@ def open_session(
     The end of the block stops nothing: tables of the catalog, cached tables, and jobs that the
     block leaves running stay. If the JVM dies, py4j's error is raised there, and EngineUnavailable
     only at the end of the first block.
+
+    Examples
+    --------
+    >>> def count_rows(path):
+    ...     with open_session() as session:
+    ...         return session.spark.read.format("delta").load(str(path)).count()
     """
     versions = _package_versions()
     java = find_java()

@@ -531,6 +531,11 @@ def race(spark: Any, table: str | Path, *, seconds: float = 60.0) -> Iterator[Ra
     seconds : float
         Time limit of each step.
 
+    Yields
+    ------
+    Race
+        Object that parks, runs and releases statements and callables.
+
     Raises
     ------
     IsolitmusError

@@ -113,7 +113,30 @@ def litmus_files(name: str) -> list[Path]:
 
 
 def litmus(name: NameOrPath | Litmus | HistoryTest) -> Litmus | HistoryTest:
-    """Return the litmus test of a name or a ``.toml`` path; a test is returned as it is."""
+    """Return the litmus test of a name or a ``.toml`` path; a test is returned as it is.
+
+    Parameters
+    ----------
+    name : Litmus, HistoryTest, str or path
+        Test, name of a shipped test, or path of a litmus file.
+
+    Returns
+    -------
+    Litmus or HistoryTest
+        The test: statements on tables, or an abstract history.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such test, with a suggestion.
+    LitmusError
+        If the file is not a litmus test.
+
+    Examples
+    --------
+    >>> str(litmus("reorder").schedule)
+    'delete.start insert delete.commit'
+    """
     if isinstance(name, (Litmus, HistoryTest)):
         return name
     path = litmus_files(name_text(name))[0]
@@ -159,7 +182,28 @@ def scopes(log: str | None = None) -> list[str]:
 
 
 def scope(name: NameOrPath | Scope) -> Scope:
-    """Return the scope of a name or a ``.toml`` path; a scope is returned as it is."""
+    """Return the scope of a name or a ``.toml`` path; a scope is returned as it is.
+
+    Parameters
+    ----------
+    name : Scope, str or path
+        Scope, name of a shipped scope, or path of a scope file.
+
+    Returns
+    -------
+    Scope
+        The scope: statements, readers and initial tables of a search.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such scope, with a suggestion.
+
+    Examples
+    --------
+    >>> scope("two-partitions").name
+    'two-partitions'
+    """
     from isolitmus.specs.files.scope_file import read_scope
 
     if isinstance(name, Scope):

@@ -217,6 +217,16 @@ def related_protocols(*names: str, form: str = DELTA) -> list[str]:
 def level(name: SpecLike) -> Spec:
     """Return the level of a name or a ``.cat`` path; a spec is returned as it is.
 
+    Parameters
+    ----------
+    name : Spec, str or path
+        Spec, name of a shipped level, or path of a ``.cat`` file.
+
+    Returns
+    -------
+    Spec
+        The level.
+
     Raises
     ------
     UnknownName
@@ -234,6 +244,16 @@ def level(name: SpecLike) -> Spec:
 
 def protocol(name: SpecLike) -> Spec:
     """Return the protocol of a name or a ``.cat`` path; a spec is returned as it is.
+
+    Parameters
+    ----------
+    name : Spec, str or path
+        Spec, name of a shipped protocol, or path of a ``.cat`` file.
+
+    Returns
+    -------
+    Spec
+        The protocol.
 
     Raises
     ------
@@ -273,6 +293,24 @@ def spec(name: SpecLike) -> Spec:
     """Return the level or protocol of a name or a ``.cat`` path, perhaps with ``@`` and a runtime.
 
     A spec is returned as it is.
+
+    Parameters
+    ----------
+    name : Spec, str or path
+        Spec, name of a shipped level or protocol, or path of a ``.cat`` file; perhaps with ``@``
+        and a release of Databricks Runtime.
+
+    Returns
+    -------
+    Spec
+        The level or protocol.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such spec, with a suggestion.
+    SpecError
+        If the file does not parse.
 
     Examples
     --------

@@ -177,6 +177,7 @@ class _Builder:
         self.names: Counter[str] = Counter()
 
     def history(self) -> History:
+        """Return the history; aborted transactions have no versions in the version order."""
         transactions = tuple(
             Transaction(self.number[t.number], tuple(self._operations(t)), _status(t))
             for t in self.transactions
@@ -196,6 +197,7 @@ class _Builder:
         return self.carried.transactions[number - 1]
 
     def _operations(self, transaction: PgTransaction) -> Iterator[Operation]:
+        """Yield the operations of a transaction; only its last write of a row has part 0."""
         own: Counter[tuple[str, int]] = Counter()
         every = Counter((each.table, each.row) for each in transaction.done if each.scan is None)
         for each in transaction.done:
@@ -214,6 +216,7 @@ class _Builder:
         scan: RowScan,
         own: Counter[tuple[str, int]],
     ) -> Iterator[Operation]:
+        """Yield the predicate read of a scan, and item reads of the visible versions that match."""
         assert transaction.seen is not None
         holds = self.carried.holds[scan]
         seen: list[Match] = []

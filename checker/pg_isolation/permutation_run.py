@@ -158,6 +158,7 @@ class _Carrier:
         self.moments: list[tuple[int, Literal["start", "end"]]] = []
 
     def carry(self, permutation: Permutation) -> PermutationRun:
+        """Return the run of a permutation; raise RecordingError if a step has no recorded end."""
         printed = list(permutation.printed)
         for number, session in enumerate(self.spec.sessions):
             if session.setup is not None:
@@ -218,6 +219,7 @@ class _Carrier:
             self._snapshot(transaction)
 
     def _end(self, happening: Happening) -> None:
+        """Execute the statements of a step that ended, or abort its transaction if it failed."""
         step = self.spec.steps[happening.step]
         statements = self.tables.statements(step.sql)
         transaction = self.open.get(step.session)
@@ -284,12 +286,14 @@ class _Carrier:
     def _begin(
         self, session: int, level: str, *, deferrable: bool = False, alone: bool = False
     ) -> PgTransaction:
+        """Return a new transaction of a session, and record its start."""
         number = len(self.every) + 1
         self.every.append(PgTransaction(number, session, level, alone, deferrable))
         self.moments.append((number, "start"))
         return self.every[-1]
 
     def _rows(self, session: int, step: str, statement: OfRows, printed: Printed | None) -> None:
+        """Execute a statement on a snapshot; raise RecordingError if printed rows differ."""
         transaction = self.open.get(session)
         if transaction is None:
             transaction = self.open[session] = self._begin(session, "READ COMMITTED", alone=True)
@@ -342,6 +346,7 @@ class _Carrier:
         return transaction.seen
 
     def _finish(self, session: int, statement: PgEnd) -> None:
+        """Execute COMMIT, ROLLBACK or PREPARE TRANSACTION, or end a prepared transaction."""
         if statement.prepared and statement.verb != "PREPARE":
             transaction = self.prepared.pop(statement.prepared, None)
             if transaction is None:
@@ -384,6 +389,7 @@ def printed_rows(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, ...]]:
 
 
 def _cell(value: object) -> str:
+    """Return a value as isolationtester prints it; NULL is empty, and dates are MM-DD-YYYY."""
     match value:
         case None:
             return ""

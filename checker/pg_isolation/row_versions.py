@@ -202,6 +202,7 @@ class RowVersions:
         return tuple(self._tables)
 
     def _insert(self, tree: exp.Insert, statement: OfRows, by: SnapshotView) -> None:
+        """Insert the rows of an INSERT as new versions of new rows."""
         into = tree.this
         table = into.this if isinstance(into, exp.Schema) else into
         name = self._known(table, statement)
@@ -222,6 +223,7 @@ class RowVersions:
             self._refuse_doubles(name, statement, by)
 
     def _replace(self, tree: exp.Expr, statement: OfRows, by: SnapshotView) -> None:
+        """Execute an UPDATE or DELETE: end the matching versions, and insert those of an UPDATE."""
         name = self._known(tree.this, statement)
         columns = self._tables[name].names
         sets = {each.this.name.lower(): each.expression for each in tree.expressions}
@@ -255,6 +257,7 @@ class RowVersions:
             self._refuse_doubles(name, statement, by)
 
     def _refuse_doubles(self, name: str, statement: OfRows, by: SnapshotView) -> None:
+        """Raise RecordingError if a row that the transaction wrote repeats the key of another."""
         for key in self._tables[name].keys:
             same = " AND ".join(f'a."{column}" = b."{column}"' for column in key)
             found = self._run(
@@ -268,6 +271,7 @@ class RowVersions:
                 )
 
     def _known(self, table: exp.Table, statement: OfRows) -> str:
+        """Return the name of a table; raise RecordingError unless the setup creates it."""
         name = table.name.lower()
         if name not in self._tables or table.db:
             raise RecordingError(
@@ -309,6 +313,7 @@ class RowVersions:
     def _run(
         self, sql: str, statement: OfRows | MadeTable | None = None
     ) -> duckdb.DuckDBPyConnection:
+        """Return the result of SQL in DuckDB; raise RecordingError instead of DuckDB's errors."""
         try:
             return self._connection.execute(sql)
         except duckdb.Error as problem:

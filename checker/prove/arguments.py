@@ -149,6 +149,7 @@ def arguments(question: Question) -> list[list[Lemma]]:
 
 
 def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[str]) -> list[Lemma]:
+    """Return lemmas for an axiom, each of which suffices: one per order for ``acyclic``."""
     name = axiom.name
     match axiom.test:
         case "empty":
@@ -173,6 +174,8 @@ def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[st
 
 
 def _empty(axiom: Axiom) -> FormulaClaim:
+    """Return the claim that the axiom's relation is empty."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, r = theory.tables, theory.relation(axiom)
         return tables.domain.forall((T, T), lambda i, j: tables.z3.Not(r(i, j)))
@@ -181,6 +184,8 @@ def _empty(axiom: Axiom) -> FormulaClaim:
 
 
 def _irreflexive(axiom: Axiom) -> FormulaClaim:
+    """Return the claim that the axiom's relation relates no transaction to itself."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, r = theory.tables, theory.relation(axiom)
         return tables.domain.forall((T,), lambda i: tables.z3.Not(r(i, i)))
@@ -195,6 +200,8 @@ def _steps(axiom: Axiom, order: str) -> FormulaClaim:
 
 
 def _leaps(axiom: Axiom, order: str) -> FormulaClaim:
+    """Return the claim that an edge, or it and any next edge together, follow the order."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, r, up = theory.tables, theory.relation(axiom), theory.order(order)
         z3 = tables.z3
@@ -207,6 +214,8 @@ def _leaps(axiom: Axiom, order: str) -> FormulaClaim:
 
 
 def _no_cycle(axiom: Axiom, most: int) -> FormulaClaim:
+    """Return the claim that the axiom's relation has no cycle of at most ``most`` transactions."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, r = theory.tables, theory.relation(axiom)
         z3 = tables.z3
@@ -221,6 +230,8 @@ def _no_cycle(axiom: Axiom, most: int) -> FormulaClaim:
 
 
 def _as_defined() -> Lemma:
+    """Return the lemma that writers see every change of the table's definition before them."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
@@ -237,6 +248,8 @@ def _as_defined() -> Lemma:
 
 
 def _as_read() -> Lemma:
+    """Return the lemma that writers see every earlier write of a row that they read."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
@@ -258,6 +271,8 @@ def _as_read() -> Lemma:
 
 
 def _saw_what_it_wrote() -> Lemma:
+    """Return the lemma that writers see every earlier write of a row that they write."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3 = tables.z3
@@ -274,6 +289,8 @@ def _saw_what_it_wrote() -> Lemma:
 
 
 def _rows(order: str) -> Lemma:
+    """Return the lemma that the writers of a row are ordered by version (by induction)."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3, version = tables.z3, tables.version
@@ -308,6 +325,8 @@ def _both(tables: TableVocabulary, a: Z3Expr, b: Z3Expr, x: Z3Expr) -> Z3Expr:
 
 
 def _first_committer(order: str) -> Lemma:
+    """Return the lemma that writers see every earlier write of their rows, by an acyclic order."""
+
     def missed(theory: Theory, i: Z3Expr, j: Z3Expr, x: Z3Expr) -> Z3Expr:
         tables = theory.tables
         unseen = tables.relation("unseen")(i, j)
@@ -344,6 +363,8 @@ def _first_committer(order: str) -> Lemma:
 
 
 def _next_is_first() -> Lemma:
+    """Return the lemma that relates adjacent versions to the last and the first writer of a row."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables = theory.tables
         z3, version = tables.z3, tables.version
@@ -372,6 +393,8 @@ def _next_to(tables: TableVocabulary, i: Z3Expr, j: Z3Expr) -> Z3Expr:
 
 
 def _reader(order: str) -> Lemma:
+    """Return the lemma that a writer precedes each reader of all of its version."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3 = tables.z3
@@ -387,6 +410,8 @@ def _reader(order: str) -> Lemma:
 
 
 def _missed(order: str) -> Lemma:
+    """Return the lemma that a reader of all of a version precedes the next version's writer."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3 = tables.z3
@@ -402,6 +427,8 @@ def _missed(order: str) -> Lemma:
 
 
 def _next(order: str) -> Lemma:
+    """Return the lemma that a writer precedes the writer of the next version."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         return tables.domain.forall(
@@ -413,6 +440,8 @@ def _next(order: str) -> Lemma:
 
 
 def _log(order: str) -> Lemma:
+    """Return the lemma that the order contains the log; by induction on the writers in between."""
+
     def claim(theory: Theory) -> Z3Expr:
         tables, before = theory.tables, theory.order(order)
         z3, log = tables.z3, tables.relation("log")

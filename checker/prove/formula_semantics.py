@@ -222,6 +222,7 @@ class Formulas:
         self.orders[name] = before
 
     def _fresh(self, name: str) -> RelationFormula:
+        """Return a new uninterpreted relation of transactions."""
         z3 = self.tables.z3
         context = self.tables.domain.context
         transaction = sort(T, context)
@@ -244,6 +245,7 @@ class Formulas:
         return lambda i, j: self.tables.z3.And(a(i, j), self.tables.z3.Not(b(i, j)))
 
     def compose(self, a: RelationFormula, b: RelationFormula) -> RelationFormula:
+        """Return the composition, with a quantifier unless one of the relations is an identity."""
         if isinstance(a, _IdentityFormula):
             return lambda i, k: self.tables.z3.And(a.on(i), b(i, k))
         if isinstance(b, _IdentityFormula):
@@ -253,6 +255,7 @@ class Formulas:
         )
 
     def plus(self, a: RelationFormula) -> RelationFormula:
+        """Return a new transitive relation that contains ``a``, within known orders that do."""
         self._closures += 1
         closure = self._fresh(f"closure {self._closures}")
         self.facts += [
@@ -425,6 +428,7 @@ class TableVocabulary:
         return self.last(k, x, n) == z3.And(self.writes(k, x), v(k) <= n, none)
 
     def _nobody(self, x: Z3Expr, between: Callable[[Z3Expr], Z3Expr]) -> Z3Expr:
+        """Return the formula that no transaction with the property ``between`` writes the row."""
         z3 = self.z3
         return self.domain.forall(
             (TRANSACTION,), lambda m: z3.Not(z3.And(self.writes(m, x), between(m)))
@@ -488,12 +492,14 @@ class TableVocabulary:
         return self.z3.And(self._log(i, j), self.read(j) < self.version(i))
 
     def _ww(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
+        """Return the formula that j is the next writer, after i, of a row that i writes."""
         return self.domain.exists(
             (ROW,),
             lambda x: self.z3.And(self.writes(i, x), self.first(j, x, self.version(i))),
         )
 
     def _wr(self, i: Z3Expr, j: Z3Expr) -> Z3Expr:
+        """Return the formula that j reads a write of i, or sees it change a predicate's match."""
         z3, read = self.z3, self.read
 
         def through(x: Z3Expr, p: Z3Expr) -> Z3Expr:
@@ -504,6 +510,7 @@ class TableVocabulary:
         return self.domain.exists((ROW, PREDICATE), through)
 
     def _rw(self, j: Z3Expr, i: Z3Expr) -> Z3Expr:
+        """Return the formula that i overwrites a row j read, or changes a match unseen by j."""
         z3, read = self.z3, self.read
 
         def through(x: Z3Expr, p: Z3Expr) -> Z3Expr:

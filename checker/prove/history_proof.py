@@ -298,6 +298,7 @@ class _Excluded:
 
 
 def _solver(units: int = 0, chance: int = 0) -> Any:
+    """Return a Z3 solver in its own context, with a resource limit and a random seed."""
     import z3
 
     solver = z3.Solver(ctx=z3.Context())
@@ -374,6 +375,7 @@ def derive_inclusion(a: Spec, b: Spec, budget: Budget | None = None) -> Derivati
 
 
 def _derivation(theory: TheoryOfLaws, b: Spec) -> Derivation | None:
+    """Return a derivation of all axioms of ``b``, by the first orders that allow one, or None."""
     for order, co in _choices(theory, b):
         steps: list[Refutation] = []
         for axiom, ways in _claims(theory, b, order, co):

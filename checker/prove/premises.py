@@ -60,6 +60,7 @@ def _snapshot(t: TableVocabulary) -> Z3Expr:
 
 
 def _put_if_absent(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that two writers have different versions."""
     return t.domain.forall(
         (T, T),
         lambda i, j: t.z3.Implies(
@@ -84,6 +85,7 @@ def _tracked(t: TableVocabulary, j: Z3Expr, x: Z3Expr) -> Z3Expr:
 
 
 def _read_files(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that the file of a tracked row is removed or recorded as read."""
     return t.domain.forall(
         (T, PREDICATE, ROW),
         lambda j, p, x: t.z3.Implies(
@@ -99,6 +101,7 @@ def _read_files(t: TableVocabulary) -> Z3Expr:
 
 
 def _read_predicates(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that a write that matches a tracked read makes adds-meets-reads hold."""
     return t.domain.forall(
         (T, T, PREDICATE, ROW),
         lambda i, j, p, x: t.z3.Implies(
@@ -109,6 +112,7 @@ def _read_predicates(t: TableVocabulary) -> Z3Expr:
 
 
 def _files(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that a row of a file changes only when or after the file is removed."""
     return t.domain.forall(
         (FILE, ROW, VERSION, T),
         lambda f, x, n, i: t.z3.Implies(
@@ -124,6 +128,7 @@ def _files(t: TableVocabulary) -> Z3Expr:
 
 
 def _rows(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that a row begins to match a predicate only by a write."""
     return t.domain.forall(
         (T, PREDICATE, ROW, VERSION),
         lambda j, p, x, n: t.z3.Implies(
@@ -142,6 +147,7 @@ def _rows(t: TableVocabulary) -> Z3Expr:
 
 
 def _read_before_written(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that only creators of a row and RESTORE write it without reading it."""
     return t.domain.forall(
         (T, ROW),
         lambda j, x: t.z3.Implies(
@@ -152,6 +158,7 @@ def _read_before_written(t: TableVocabulary) -> Z3Expr:
 
 
 def _born_once(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that the creator of a row has a lower version than its other writers."""
     return t.domain.forall(
         (T, T, ROW),
         lambda i, j, x: t.z3.Implies(
@@ -165,6 +172,7 @@ def _no_restores(t: TableVocabulary) -> Z3Expr:
 
 
 def _blind(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that a blind append is no RESTORE, and reads no row."""
     return t.domain.forall(
         (T, PREDICATE, ROW, VERSION),
         lambda j, p, x, n: t.z3.Implies(
@@ -175,6 +183,8 @@ def _blind(t: TableVocabulary) -> Z3Expr:
 
 
 def _compactions(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that commits with dataChange=false throughout read and write no row."""
+
     def only_moves(j: Z3Expr) -> Z3Expr:
         other = t.z3.Or(t.members("Marked")(j), t.members("Empty")(j))
         return t.z3.And(t.members("NoData")(j), t.z3.Not(other))
@@ -201,6 +211,7 @@ def _matches_row(t: TableVocabulary, j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr)
 
 
 def _definitions(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that an unseen change of the table's definition is a metadata clash."""
     return t.domain.forall(
         (T, T, ROW),
         lambda i, j, x: t.z3.Implies(
@@ -211,6 +222,7 @@ def _definitions(t: TableVocabulary) -> Z3Expr:
 
 
 def _metadata(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that a transaction that changes the table's definition writes metadata."""
     return t.domain.forall(
         (T, ROW),
         lambda i, x: t.z3.Implies(t.z3.And(t.definition(x), t.writes(i, x)), t.members("Meta")(i)),
@@ -218,6 +230,7 @@ def _metadata(t: TableVocabulary) -> Z3Expr:
 
 
 def _gapless(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that some writer has the version after each one that the log continues."""
     return t.domain.forall(
         (T, T),
         lambda i, j: t.z3.Implies(
@@ -230,6 +243,7 @@ def _gapless(t: TableVocabulary) -> Z3Expr:
 
 
 def _something_written(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that each writer writes a row that exists before or after its commit."""
     return t.domain.forall(
         (T,),
         lambda i: t.z3.Implies(
@@ -246,6 +260,7 @@ def _something_written(t: TableVocabulary) -> Z3Expr:
 
 
 def _readers(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that some transaction reads all of the version of each writer."""
     return t.domain.forall(
         (T,),
         lambda i: t.z3.Implies(
@@ -485,6 +500,7 @@ class _Executed:
         return new and not (footprint is not None and footprint.settings.large)
 
     def matches(self, j: int, p: int, x: str, n: int) -> bool:
+        """Return whether read p of j matches row x of version n, or recorded it at its snapshot."""
         if p >= len(self.events[j].effect.reads):
             return False
         read = self.events[j].effect.reads[p]

@@ -289,6 +289,7 @@ class _Obligation:
 
 
 def _ask(solver: Any, assumptions: list[Z3Expr], budget: Budget) -> str:
+    """Return the solver's answer, or "unknown" if it reaches its limit."""
     try:
         return answer_of(solver, assumptions, budget)
     except Limit:

@@ -146,6 +146,7 @@ def prove_each_row_once(*, moves: bool = False, stays: bool = True) -> tuple[Ind
 
 
 def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
+    """Return an inductive step with Z3's answer, and a counterexample unless it holds."""
     import z3
 
     solver = z3.Solver()

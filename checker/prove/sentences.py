@@ -119,6 +119,7 @@ def union_branches(expr: CatExpr) -> list[CatExpr]:
 
 
 def _none(expr: CatExpr) -> str:
+    """Return the sentence that a relation is empty; a difference is stated as an inclusion."""
     match expr:
         case Binary("&", left, right) if right == SAME:
             return f"(forall ((a Node)) (not {_holds(left, 'a', 'a', 0)}))"
@@ -167,6 +168,7 @@ def _holds(expr: CatExpr, i: str, j: str, depth: int) -> str:
 
 
 def _member(expr: CatExpr, i: str) -> str:
+    """Return the formula that node ``i`` is in a set."""
     match expr:
         case Name(name):
             return f"({name} {i})"
@@ -196,6 +198,7 @@ def _symbol(expr: CatExpr) -> str | None:
 
 
 def _predicates(expr: CatExpr) -> Iterable[tuple[str, int]]:
+    """Yield the predicates of an expression, each with its number of arguments."""
     symbol = _symbol(expr)
     match expr:
         case _ if symbol is not None:
@@ -239,6 +242,7 @@ class Closures:
 
 
 def _closures(expr: CatExpr) -> Iterator[Unary]:
+    """Yield the transitive closures in an expression, outer ones first; ``r*`` counts as ``r+``."""
     match expr:
         case Unary("+" | "*", operand):
             yield Unary("+", operand)
@@ -319,6 +323,7 @@ def restrict(expr: CatExpr, kind: NodeKind) -> CatExpr:
 
 
 def _restricted(name: str, kind: NodeKind) -> CatExpr:
+    """Return a relation restricted to the nodes that the graph of this kind has."""
     relation, served = Name(name), Bracket(Name("Served"))
     if kind == "transactions" and name in FROM_INITIAL:
         inside = Bracket(THERE[kind])

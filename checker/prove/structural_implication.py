@@ -211,6 +211,7 @@ def _turned(expr: CatExpr) -> list[CatExpr]:
 
 
 def _sequence(expr: CatExpr) -> Iterator[CatExpr]:
+    """Yield the factors of nested compositions."""
     match expr:
         case Binary(";", left, right):
             yield from _sequence(left)
@@ -220,6 +221,7 @@ def _sequence(expr: CatExpr) -> Iterator[CatExpr]:
 
 
 def _together(steps: list[CatExpr]) -> CatExpr:
+    """Return the composition of the steps."""
     whole = steps[0]
     for step in steps[1:]:
         whole = Binary(";", whole, step)
@@ -318,6 +320,7 @@ def _ends(rest: Rest, atom: InSets) -> bool:
 
 
 def _stays(expr: CatExpr, atom: InSets) -> bool:
+    """Return whether the language of an expression has the empty word at a node in these sets."""
     match expr:
         case Bracket(operand):
             return _member(operand, atom)
@@ -384,6 +387,7 @@ def _within(a: CatExpr, b: CatExpr) -> bool:
 
 
 def _member(expr: CatExpr, atom: InSets) -> bool:
+    """Return whether a node in exactly the sets of ``atom`` is in the set."""
     match expr:
         case Name(name):
             return name in atom

@@ -224,6 +224,7 @@ def _short(protocols: list[str]) -> list[str]:
 
 
 def _line(piece: ClaimEvidence, protocols: list[str]) -> str:
+    """Return the line of one piece of evidence; disagreement with the claim is in bold."""
     who = "the page's protocols" if piece.of_page else " and ".join(piece.engines)
     what = _asked(piece.question, ", ".join(protocols))
     came = _came(piece.recorded, piece.question)
@@ -234,6 +235,7 @@ def _line(piece: ClaimEvidence, protocols: list[str]) -> str:
 
 
 def _asked(question: ClaimQuestion, under: str) -> str:
+    """Return the question in words."""
     match question:
         case AskedRun(name):
             return f"`{name}` under {under}"
@@ -267,6 +269,7 @@ FIGURES = {
 
 
 def _figure(text: str, figures: Mapping[str, object], question: ClaimQuestion) -> str:
+    """Return a figure in words; empty if it is a number of candidates."""
     if text in FIGURES:
         return FIGURES[text]
     name, _, value = text.partition(" = ")
@@ -284,6 +287,7 @@ def _figure(text: str, figures: Mapping[str, object], question: ClaimQuestion) -
 
 
 def _of_run(expect: Expectation) -> Iterator[str]:
+    """Yield the parts of a run's expectation in words."""
     for name, options in expect.outcome.items():
         yield f"{name} {' or '.join(map(_ending, options))}"
     for name, entry in expect.log.items():
@@ -318,6 +322,7 @@ def _of_run(expect: Expectation) -> Iterator[str]:
 
 
 def _ending(outcome: str) -> str:
+    """Return an outcome as a verb phrase."""
     match outcome:
         case "committed":
             return "commits"
@@ -404,6 +409,7 @@ def _sign(outcome: str) -> str:
 
 
 def _tally(signs: list[str]) -> str:
+    """Return the number of aborts among the signs of cells, and the number of silent cells."""
     silent = signs.count("?")
     if silent == len(signs):
         return "silent"

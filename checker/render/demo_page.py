@@ -217,6 +217,7 @@ def _steps(judged: RunResult) -> Iterator[_Step]:
 
 
 def _end(done: TransactionRun) -> str:
+    """Return the last step of a transaction in words."""
     match done.outcome:
         case "committed":
             return "ends" if done.version is None else f"commits version {done.version}"
@@ -284,6 +285,7 @@ def _lines(replay: DemoRun) -> Iterator[_ComparisonLine]:
 
 
 def _words(t: TransactionRun) -> str:
+    """Return outcome, versions, operation, level and blindness of a transaction in words."""
     parts = [t.outcome, f"read version {t.read_version}"]
     if t.version is not None:
         level = "" if t.isolation_level is None else f" at level {t.isolation_level}"

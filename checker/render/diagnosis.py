@@ -155,6 +155,7 @@ def _details_of(found: Diagnosis) -> Iterator[str]:
 
 
 def _where(found: Diagnosis) -> Iterator[str]:
+    """Yield the lines on the partition and the files of the conflict."""
     met = found.met
     if found.pasted.partition is not None:
         yield f"Partition: {found.pasted.partition}"
@@ -171,6 +172,7 @@ def _where(found: Diagnosis) -> Iterator[str]:
 
 
 def _mine(found: Diagnosis) -> Iterator[str]:
+    """Yield the lines on the job that aborted and on a later commit that may be its retry."""
     if found.pasted.mine is not None:
         yield f"Your job: {found.pasted.mine} (according to the {found.pasted.told})"
     if found.later is not None:

@@ -154,6 +154,7 @@ class PredictedRuns:
 
     @property
     def _says(self) -> tuple[RunResult, Mapping[str, Violation]]:
+        """Run predicted by the model, and the violations that abort its transactions."""
         if self._known is None:
             judged = predict(self._test, self._spec)
             assert judged.execution is not None

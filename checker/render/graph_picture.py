@@ -224,6 +224,7 @@ def _ring(
 
 
 def _curve(a: Box, b: Box, bend: float) -> Curve:
+    """Return the curve of an arrow between two boxes, clipped at their borders."""
     dx, dy = b.x - a.x, b.y - a.y
     length = hypot(dx, dy) or 1.0
     same_row = abs(dy) < 1
@@ -278,6 +279,7 @@ def _kinds(arrow: Arrow) -> str:
 
 
 def _drawn(arrow: Arrow, curve: Curve, boxes: Mapping[str, Box]) -> str:
+    """Return an arrow as SVG, its line and its head; empty from a box to itself."""
     (ax, ay), (cx, cy), (bx, by) = curve.a, curve.control, curve.b
     if boxes[arrow.source] is boxes[arrow.target]:
         return ""
@@ -297,6 +299,7 @@ def _drawn(arrow: Arrow, curve: Curve, boxes: Mapping[str, Box]) -> str:
 
 
 def _node(name: str, text: str, box: Box) -> str:
+    """Return a node as SVG: box, name, statement, and both as a tooltip."""
     left, top = box.x - box.width / 2, box.y - box.height / 2
     place = f'x="{coordinate(left)}" y="{coordinate(top)}"'
     size = f'width="{coordinate(box.width)}" height="{coordinate(box.height)}"'
@@ -313,6 +316,7 @@ def _node(name: str, text: str, box: Box) -> str:
 
 
 def _label(arrow: Arrow, box: Box, verb: str) -> str:
+    """Return the label of an arrow as SVG: its number, kinds of dependency, and verb."""
     style = "badge cycle" if arrow.thick else "badge"
     x = box.x - (text_width(_kinds(arrow), 13) + 22) / 2 + 9
     y = box.y - (8 if verb else 0)

@@ -88,6 +88,7 @@ def _lines(name: str) -> list[str]:
 
 
 def _box(name: str, box: Box, *, thick: bool) -> str:
+    """Return the box of a level as SVG, with its name in lines; a thick border if ``thick``."""
     left, top = box.x - box.width / 2, box.y - box.height / 2
     place = f'x="{coordinate(left)}" y="{coordinate(top)}"'
     size = f'width="{coordinate(box.width)}" height="{coordinate(box.height)}"'
@@ -175,6 +176,7 @@ class _Layout:
         self.rows = best
 
     def _crossings(self) -> int:
+        """Return the number of crossings of lines between adjacent rows."""
         place = {one: k for row in self.rows for k, one in enumerate(row)}
         found = 0
         for row in self.rows:
@@ -183,6 +185,7 @@ class _Layout:
         return found
 
     def _across(self) -> dict[Spot, float]:
+        """Return the x coordinate of each place, by sweeps toward the mean of its neighbours."""
         x: dict[Spot, float] = {}
         for row in self.rows:
             far = 0.0

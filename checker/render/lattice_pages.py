@@ -65,6 +65,7 @@ def lattices_html(found: Lattices) -> str:
 
 
 def _context(found: Lattices) -> Mapping[str, object]:
+    """Return the variables of the templates of a comparison."""
     return {
         "found": found,
         "legend": f"{CAPTION}. {LEGEND}.",

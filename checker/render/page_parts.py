@@ -148,6 +148,7 @@ def _digest(style: str) -> str:
 
 @cache
 def _environment() -> Environment:
+    """Return the Jinja environment of the templates, created once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(

@@ -144,6 +144,7 @@ def _decades(values: Sequence[float]) -> range:
 
 
 def _short(value: float) -> str:
+    """Return a number with the suffix of its magnitude."""
     for size, suffix in SUFFIXES:
         if value >= size:
             return f"{value / size:g}{suffix}"

@@ -226,6 +226,7 @@ def _legend(meetings: Sequence[PairPrediction]) -> Iterator[str]:
 
 
 def _sign(meeting: PairPrediction) -> str:
+    """Return the sign of a pair: letters of its exceptions, "?" for perhaps, "!" for always."""
     if meeting.word in SIGNS:
         return SIGNS[meeting.word]
     letters = (CONFLICTS[name].letter if name in CONFLICTS else "x" for name in meeting.examples)

@@ -36,6 +36,7 @@ def words(reason: Reason) -> str:
 
 
 def _noun(noun: object) -> str:
+    """Return a noun of a reason in words: an item, a row, or anything else as a string."""
     if isinstance(noun, Item):
         if not noun.named:
             return f"row {show_row(noun.values)}"
@@ -82,6 +83,7 @@ def _came_and_went(said: Mapping[str, Any]) -> str:
 
 
 def _changed_and_went(said: Mapping[str, Any]) -> str:
+    """Return the clause of a row that was read, then changed or added again, then removed."""
     read = f"{READ.format_map(said)}, with {_noun(said['item'])}"
     verb = "added again as" if said["was_gone"] else "changed to"
     changed = f"{said['writer']} {verb} {show_row(said['then'])}"
@@ -89,6 +91,7 @@ def _changed_and_went(said: Mapping[str, Any]) -> str:
 
 
 def _went_and_came(said: Mapping[str, Any]) -> str:
+    """Return the clause of a row that was read, then removed, then added again."""
     item, now = said["item"], said["now"]
     read = f"{READ.format_map(said)}, with {_noun(item)}"
     back = "" if item.values == now else f" as {show_row(now)}"
@@ -99,6 +102,7 @@ def _went_and_came(said: Mapping[str, Any]) -> str:
 
 
 def _added(said: Mapping[str, Any]) -> str:
+    """Return the clause of a file that one transaction added where another one read."""
     table, predicate = said["table"], said["predicate"]
     read = f"{table} WHERE {' AND '.join(map(str, predicate))}" if predicate else f"all of {table}"
     where = f"partition {said['folder']} of {table}"
@@ -106,6 +110,7 @@ def _added(said: Mapping[str, Any]) -> str:
 
 
 def _file(path: str, table: str) -> str:
+    """Return a file in words: its partition, table and writer."""
     folder, _, name = path.rpartition("/")
     writer = name.rpartition("-")[0]
     if not writer:  # the operation of a raw transaction, with a name that its author chose
@@ -152,6 +157,7 @@ def _item_seen(said: Mapping[str, Any]) -> str:
 
 
 def _did(said: Mapping[str, Any]) -> str:
+    """Return the clause of a write: the row is added, changed or removed."""
     item, first = said["item"], said["first"]
     what = item.table if item.named else "row"
     before, after = said["before"], said["after"]
@@ -183,6 +189,7 @@ def _doubted(text: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _in_order(said: Mapping[str, Any]) -> str:
+    """Return the clause of versions in their order."""
     *firsts, last = map(str, said["versions"])
     if len(firsts) == 1:
         return f"{firsts[0]} came before {last}"
@@ -209,6 +216,7 @@ def _joined(link: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _way(said: Mapping[str, Any]) -> str:
+    """Return the clauses of a path, joined by "and", or by "but" before an alternative."""
     clause = ""
     for reason, instead in said["steps"]:
         link = ", but " if instead else ", and "

@@ -319,6 +319,7 @@ def _panel(judged: RunResult) -> tuple[list[str], float]:
 
 
 def _marked(judged: RunResult) -> str:
+    """Return the caption that explains the marks of a panel."""
     return (
         f"Marked: differs from the table of {_in_turn(' '.join(writers(judged.run)))}, the order of"
         " the log."

@@ -95,6 +95,7 @@ def beside_lines(answer: Separation) -> Iterator[str]:
 
 
 def _proof(answer: Separation, proof: Proof) -> Iterator[str]:
+    """Yield the lines of a proof: its claim and scope, or the lemma that fails, and all lemmas."""
     claim = f"{answer.a} admits nothing that {answer.b} forbids"
     number, _, statements = answer.bound.partition(", ")
     if proof.holds:
@@ -139,6 +140,7 @@ def _effort(answer: Separation) -> str:
 
 
 def _history(test: HistoryTest) -> Iterator[str]:
+    """Yield the lines of an abstract history: transactions, sessions, order, schedule, sets."""
     for transaction in test.history.transactions:
         yield f"{transaction.name}  {transaction}"
     for transaction in test.history.transactions:
@@ -178,6 +180,7 @@ def portrait_lines(portrait: Portrait) -> Iterator[str]:
 
 
 def _promise(name: str, promise: Promise) -> Iterator[str]:
+    """Yield the lines on a promised level: its violation, if there is one, and remedies."""
     worst = promise.unexplained
     found = worst if worst is not None and worst.found else promise.hole
     if promise.hole.found is None:
@@ -206,6 +209,7 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
 
 
 def _abort(abort: NeedlessAbort) -> Iterator[str]:
+    """Yield the lines on one exception: a history that it aborts needlessly, and remedies."""
     found = abort.found
     if not found.found:
         verdict = "none found" if found.found is False else "unknown"
@@ -243,6 +247,7 @@ def _all_end_well(outcomes: Mapping[str, str]) -> bool:
 
 
 def _indented_history(found: Separation) -> Iterator[str]:
+    """Yield the indented lines of the run and the timeline of a counterexample."""
     litmus = found.litmus
     assert isinstance(litmus, Litmus)
     lines = (*run_lines(litmus), "", *timeline(litmus.schedule).split("\n"))
@@ -250,6 +255,7 @@ def _indented_history(found: Separation) -> Iterator[str]:
 
 
 def _share(share: AbortShare) -> str:
+    """Return the sentence with the shares of needless aborts and of violations in a scope."""
     silent = f"; silent on {count_of(share.silent, 'candidate')}" if share.silent else ""
     return (
         f"{share.scope}, {count_of(share.transactions, 'transaction')}: it aborts {share.aborted:,}"
@@ -280,6 +286,7 @@ def mutant_lines(report: MutantReport) -> Iterator[str]:
 
 
 def _why(one: JudgedMutant) -> Iterator[str]:
+    """Yield the line on a mutant: the test that distinguishes it, or why there is none."""
     if one.kills:
         first, *others = one.kills
         more = f" (and {count_of(len(others), 'other test')})" if others else ""
@@ -328,6 +335,7 @@ def interleaving_lines(done: Interleavings) -> Iterator[str]:
 
 
 def _like(outcome: CountedEnd) -> str:
+    """Return the serial orders whose final table a counted outcome equals, and its aborts."""
     ended = [told for told in outcome.end.told if told.outcome != "committed"]
     how = "".join(f", {told.name} {told.outcome}" for told in ended)
     if not outcome.serial:

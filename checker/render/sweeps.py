@@ -178,6 +178,7 @@ def _maps(
 
 
 def _picture(kind: FoundKind, test: Litmus, specs: Mapping[str, Spec]) -> _Picture:
+    """Return the pictures of the smallest candidate of a kind: timeline and dependency graph."""
     sql = {name: statement.sql for name, statement in test.transactions.items()}
     judged = run(test, specs[kind.protocol])
     said = check(test, specs[kind.level]).levels[kind.level]

@@ -179,6 +179,7 @@ def _heading(name: str, fated: str, y: float) -> tuple[list[str], float]:
 
 
 def _mark(run: Run | None, name: str) -> str:
+    """Return the class of a transaction's end: "commit", "nothing" or "abort"."""
     outcome = "committed" if run is None else run.transactions[name].outcome
     if outcome == "committed":
         return "commit"
@@ -186,6 +187,7 @@ def _mark(run: Run | None, name: str) -> str:
 
 
 def _bar(start: float, end: float, y: float, mark: str) -> list[str]:
+    """Return the SVG elements of a transaction: a line with a start mark and an end mark."""
     a, b, at = coordinate(start), coordinate(end), coordinate(y)
     parts = [
         f'<path class="bar" d="M{a} {at}H{b}"/>',

@@ -343,6 +343,7 @@ def check_lines(checked: HistoryVerdicts, *, every: bool = False) -> Iterator[st
 
 
 def _standing(checked: HistoryVerdicts) -> Iterator[str]:
+    """Yield sentences on the strongest levels that hold and the weakest ones that fail."""
     verdicts = {name: str(verdict) for name, verdict in checked.levels.items()}
     standing = checked.standing
     for word, verdict, extreme, all_of in (

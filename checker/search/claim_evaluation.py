@@ -214,6 +214,7 @@ def _figures(question: ClaimQuestion) -> Mapping[str, Figure]:
 
 
 def _separated(question: AskedSeparation) -> dict[str, Figure]:
+    """Return the figures of a separation; raise Ended if its answer is unknown."""
     a, b = catalogue.spec(question.a), catalogue.spec(question.b)
     universe = question.universe
     inside: Scope | Literal["abstract"] | None = (
@@ -239,6 +240,7 @@ def _separated(question: AskedSeparation) -> dict[str, Figure]:
 
 
 def _swept(done: Sweep) -> dict[str, Figure]:
+    """Return the counts of a sweep by name; raise Ended if it ended early."""
     if done.ended is not None:
         raise Ended(done.ended)
     figures: dict[str, Figure] = {"candidates": done.candidates, "failed": done.failed}

@@ -191,6 +191,7 @@ def index_text(suite: Suite, missed: Collection[int] = ()) -> str:
 
 
 def _about(name: str, mutants: int) -> str:
+    """Return the description of the suite."""
     return (
         f"The fewest litmus tests that tell all {mutants} specs apart from `{name}` which differ"
         " from its text by one operator and do not say the same. A client that checks commits by"

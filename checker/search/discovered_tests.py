@@ -162,6 +162,7 @@ def scope_tests(inside: Scope, n: int, engine: Sequence[SpecLike]) -> Iterator[L
 
 
 def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
+    """Yield tests that an exception of the protocol aborts and the promised level admits."""
     exceptions = dict.fromkeys(axiom.name for axiom in under.axioms)
     called: dict[tuple[str, str], str] = {}
     pairs = []
@@ -175,6 +176,7 @@ def _needless(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Li
 
 
 def _unexplained(inside: Scope, n: int, under: Spec, promised: Spec) -> Iterator[Litmus]:
+    """Yield a violation of n transactions that no serial order explains, if there is one."""
     counted = tally_sweep(sweep_work(inside, n, protocols=[under], levels=[promised]))
     if not counted.of[under.name].unexplained:
         return

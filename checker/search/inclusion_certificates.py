@@ -150,6 +150,7 @@ def _certificate(
 def _by_texts(
     a: Spec, b: Spec, one: Inclusion, budget: Budget, *, of_histories: bool
 ) -> Certificate | str:
+    """Return the certificate of a derivation from the laws, or the reason that there is none."""
     derived = derive_inclusion(a, b, budget) if of_histories else None
     if derived is None:
         return (

@@ -364,6 +364,7 @@ class LatticeSearch:
     def verdict(
         self, test: HistoryTest | Litmus, execution: Execution | None, spec: Spec
     ) -> Verdict:
+        """Return the verdict of a level on an abstract history, or on the execution of a test."""
         if isinstance(test, HistoryTest):
             return check_history(test.history, spec)
         assert execution is not None
@@ -589,6 +590,7 @@ def _ready() -> None:
 
 
 def _refuse(specs: Sequence[Spec]) -> None:
+    """Raise IsolitmusError for fewer than two levels, a repeated name, or a silent spec."""
     if len(specs) < 2:
         raise IsolitmusError(f"{count_of(len(specs), 'level')} to compare; name at least two")
     names = [spec.name for spec in specs]
@@ -603,6 +605,7 @@ def _refuse(specs: Sequence[Spec]) -> None:
 
 
 def _lacking(spec: Spec, inside: Mapping[str, Callable[[Spec], frozenset[str]]]) -> str:
+    """Return the reason that a level cannot be compared, per search space."""
     lacks = [
         f"search space '{where}' does not have {', '.join(sorted(lacking))}"
         if (lacking := spec.needs - known(spec))

@@ -289,6 +289,8 @@ def changed_expressions(spec: SpecLike, mutant: SpecLike) -> list[Changed]:
 
 
 def _differ(fold: Fold[Relation, int], pairs: Sequence[Changed]) -> bool:
+    """Return whether a changed expression has another value in a dependency graph."""
+
     def value(expr: CatExpr | None, sets: bool) -> object:
         if expr is None:
             return None
@@ -300,6 +302,7 @@ def _differ(fold: Fold[Relation, int], pairs: Sequence[Changed]) -> bool:
 def _judge(
     spec: Spec, mutant: Mutant, tests: Iterable[AskedTest], budget: Budget, search: dict[str, Any]
 ) -> JudgedMutant:
+    """Return the mutant with the tests that kill it, or with the result of a search."""
     ended = budget.spent()
     if ended is not None:
         return JudgedMutant(mutant, bound="nothing was asked", ended=str(ended))
@@ -371,6 +374,7 @@ def spec_answer(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]
 
 
 def _ends(test: Litmus, spec: Spec, attempts: list[Frame] | None = None) -> Mapping[str, str]:
+    """Return outcome, level, rows and waits per transaction; empty if the run fails."""
     try:
         done = execute(test, spec, attempts)
     except (Refused, UndeterminedError):
@@ -391,6 +395,7 @@ def _ends(test: Litmus, spec: Spec, attempts: list[Frame] | None = None) -> Mapp
 
 @cache
 def _runs_of(name: str, log: str) -> tuple[RunResult, ...]:
+    """Return the runs of a catalogue test under the protocols that it has expectations for."""
     test = litmus(name)
     assert isinstance(test, Litmus)
     found = []

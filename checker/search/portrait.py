@@ -212,6 +212,7 @@ def _part(budget: Budget) -> Budget:
 
 
 def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
+    """Return the smallest violation of a promised level, and one that no serial order explains."""
     ask = partial(separate, spec, promised, scope(UNIVERSE))
     hole = ask(budget=_part(budget)).with_catalogue()
     if not hole.found:
@@ -223,6 +224,7 @@ def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
 
 
 def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> NeedlessAbort:
+    """Return the smallest needless abort with an exception, and what admits its history."""
     silent, alone = needless_abort_specs(spec, promised, exception)
     ask = partial(separate, universe=scope(UNIVERSE), shipped=False)
     found = ask(silent, alone, budget=_part(budget))
@@ -288,6 +290,7 @@ def _partitioned(schema: Schema, name: str) -> Schema:
 def _shares(
     spec: Spec, promised: Spec, name: str, budget: Budget, tell: Tell
 ) -> Iterator[AbortShare]:
+    """Yield the shares of aborts and violations per size, without sizes too large to count."""
     inside = scope(name)
     for n in inside.transactions:
         tell(f"{inside.title}, {n} transactions")

@@ -261,6 +261,7 @@ def _teller(progress: Callable[[int, int], None], n: int, so_far: int) -> Callab
 
 
 def _smaller(sizes: Sequence[int], n: int, where: str) -> str:
+    """Return the bound of a search that ended at n transactions, in words."""
     smaller = [k for k in sizes if k < n]
     if not smaller:
         return f"searched from {count_of(n, 'transaction')} in {where}"
@@ -371,6 +372,7 @@ class _Tables:
         return scope_words(self.scope)
 
     def find(self, n: int) -> tuple[Confirm | None, int]:
+        """Return a candidate of n transactions to confirm, or None, and the number examined."""
         if self.by == "symbolic" and self.solver is not None:
             found, examined = self.solver.search(
                 self.a, self.b, self.scope, n, self.witnesses.accept,
@@ -391,6 +393,7 @@ class _Tables:
         return words, self.witnesses.silent
 
     def confirm(self, found: Candidate, answer: Separation) -> Separation:
+        """Return the answer with the candidate's litmus test, after its recheck."""
         litmus, forbidden, execution, serial = recheck_candidate(
             found, self.a, self.b, unexplained=self.unexplained
         )
@@ -458,6 +461,7 @@ class _Histories:
         self.assumptions = abstract.assumptions(a, b, sessions=sessions, aborts=aborts)
 
     def find(self, n: int) -> tuple[Confirm | None, int]:
+        """Return a history of n transactions to confirm, or None, and the number examined."""
         if self.by == "symbolic":
             from isolitmus.checker.universes import abstract_solver as abstract_symbolic
 

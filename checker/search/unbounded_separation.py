@@ -191,6 +191,7 @@ class _Tried(NamedTuple):
 
 
 def _of_tables(question: Question, budget: Budget) -> _Tried:
+    """Return the attempt of a proof about tables, with its scope and premises."""
     from isolitmus.checker.prove.proof import outside_tests, prove, scope_of_statements
 
     proof = prove(question, budget=budget)
@@ -204,6 +205,7 @@ def _of_tables(question: Question, budget: Budget) -> _Tried:
 
 
 def _of_scans(question: Question, inside: Scope) -> _Tried:
+    """Return the attempt of a proof about scans, with its scope and assumptions."""
     from isolitmus.checker.prove import scan_proof as scans
 
     return _Tried(

@@ -83,6 +83,7 @@ def _knots(relation: BooleanMatrix[int]) -> list[list[int]]:
 
 
 def _rank(gates: Gates, relation: BooleanMatrix[int], nodes: list[int]) -> None:
+    """Add clauses by which every edge between the nodes follows a total order of them."""
     before = gates.order(len(nodes))
     place = {node: k for k, node in enumerate(nodes)}
     for i in nodes:

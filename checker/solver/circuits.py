@@ -229,12 +229,14 @@ class Solver:
         return self._declarations[variable]
 
     def _literal(self, literal: int) -> Any:
+        """Return a literal as a Z3 expression, created once."""
         if literal not in self._literals:
             variable = self._api.Bool(abs(literal))
             self._literals[literal] = variable if literal > 0 else self._api.Not(variable)
         return self._literals[literal]
 
     def _load(self) -> None:
+        """Add the clauses that are new since the last call, as DIMACS text."""
         new = self._gates.clauses[self._loaded :]
         if not new:
             return

@@ -147,6 +147,7 @@ class Certificate:
             yield from one.files()
 
     def _readme(self) -> Iterator[str]:
+        """Yield the lines of the README: claim, questions, checks, trusted parts and specs."""
         yield f"# {printable(self.name)}"
         yield ""
         yield f"{printable(self.claim)}."

@@ -308,6 +308,7 @@ def _asked(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLeve
 
 
 def _without_level(forbidden_by: SpecLike) -> IsolitmusError:
+    """Return the error for ``forbidden_by`` without ``level``."""
     return IsolitmusError(
         f"forbidden_by is {str(forbidden_by)[:60]!r} without a level that admits;"
         " level='read-committed' would be one"

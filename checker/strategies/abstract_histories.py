@@ -160,6 +160,7 @@ def _grown(
     least: int,
     keys: str,
 ) -> History:
+    """Return a strategy for histories that grow from the empty history, or around the core."""
     alone = [_Move("read", k, keys[0], 0) for k in range(least)]
     drawn = draw(moves)
     free = _after(drawn, History(()), of.admitted)

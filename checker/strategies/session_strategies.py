@@ -278,6 +278,7 @@ class SessionDomain:
 
 @st.composite
 def _sessions(draw: DrawFn, own: SessionDomain) -> SessionPart:
+    """Return a strategy for sessions: statement, index, stop in a scan, commit or rollback."""
     sql = draw(own.statements)
     scans = own.scans(sql)
     scan = draw(st.sampled_from(own.indexes)) if scans else ""

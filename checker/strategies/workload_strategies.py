@@ -126,6 +126,7 @@ class WorkloadDomain:
         self.domains: list[JobChoices] = list(self._domains())
 
     def _refuse_unknown(self, kind: str, given: Iterable[str], known: Collection[str]) -> None:
+        """Raise IsolitmusError if a given name is not a known one."""
         for name in given:
             if name not in known:
                 raise IsolitmusError(
@@ -147,6 +148,7 @@ class WorkloadDomain:
     def _values(
         self, name: str, type_: Type, given: Mapping[str, Sequence[Value]]
     ) -> tuple[Value, ...]:
+        """Return the values of a parameter, cast to its type: given ones or default ones."""
         if name not in given:
             return _cast(values_for(type_, self.named), type_)
         found = [_cast(values_for(type_, [value])[:1], type_) for value in given[name]]
@@ -302,6 +304,7 @@ class WorkloadDomain:
             yield from self._found(asked, most)
 
     def _counterexamples(self, asked: BetweenLevels, promise: str) -> Iterator[SmallestTest[_Run]]:
+        """Yield smallest tests that break a promise; raise IsolitmusError if it is proved."""
         from isolitmus.checker.workloads.robustness import decide_all
 
         jobs = {name: self._within(job) for name, job in self.workload.jobs.items()}
@@ -380,6 +383,7 @@ class WorkloadDomain:
         return _any_run(self._domain_of(runs))
 
     def _domain_of(self, runs: Sequence[_Run]) -> JobChoices:
+        """Return the first domain that contains the job and values of each run."""
         return next(
             domain
             for domain in self.domains
@@ -462,6 +466,7 @@ def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
 
 
 def _runs(job: Job, choices: Sequence[ParameterValues]) -> SearchStrategy[_Run]:
+    """Return a strategy for runs of a job: parameter values, and the waits of each statement."""
     wait = st.integers(0, 5)
     lasting = st.tuples(
         *(

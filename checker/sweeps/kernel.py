@@ -229,6 +229,7 @@ class Kernel:
         return tallies
 
     def _begin(self) -> None:
+        """Create empty caches of states, effects, verdicts and serial orders."""
         self.space = Space(self.scope)
         self.views = [
             _View(group, Judge(self.layout, self.protocols, self.levels, group))
@@ -248,6 +249,7 @@ class Kernel:
         self._idle: dict[Hashable, bool] = {}
 
     def _add(self, tally: Tally, view: _View, prefix: Prefix) -> None:
+        """Add the candidates that end in a prefix's counter to the counts of a protocol."""
         tally.admitted += prefix.count
         tally.unexplained += prefix.unexplained
         tally.not_log_order += prefix.not_log_order
@@ -263,6 +265,7 @@ class Kernel:
     # One step: extensions of a prefix
 
     def _extend(self, lines: list[_ViewPrefix], vocabulary: int) -> None:
+        """Count the continuations of a prefix in all views, depth first."""
         self.check()
         position = len(self.states)
         fixed = self.shard.choices[position - 1 : position]
@@ -379,6 +382,7 @@ class Kernel:
                 )
 
     def _slow(self, line: _ViewPrefix, number: int, k: int, version: int, vocabulary: int) -> None:
+        """Count the last step of one view: its failure, or the candidate that it completes."""
         if number == FAILS:
             self._fails(k, version, self.n)
         if number < 0:
@@ -453,6 +457,7 @@ class Kernel:
     # Whole candidates
 
     def _leaf(self, line: _ViewPrefix, vocabulary: int) -> None:
+        """Count a candidate, and execute serial orders if a level of serial orders forbids it."""
         view, commits, prefix, forked = line
         if not prefix.count:
             self.found.append((view, prefix))

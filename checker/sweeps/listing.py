@@ -179,6 +179,7 @@ class Listing:
         return tuple(protocol.ends(frame) for protocol in self._protocols)
 
     def _begin(self) -> None:
+        """Create empty caches of states, serial orders, graphs and verdicts."""
         self.space = Space(self.scope)
         self._orders = [SerialTables(self.space, start) for start in self.space.starts]
         self._pairs = Pairs(self.space, self.layout, ())
@@ -201,6 +202,7 @@ class Listing:
         *,
         forked: bool,
     ) -> None:
+        """List the continuations of a prefix; record those of a failure or no-op as dropped."""
         position, space = len(states), self.space
         if position > self.n:
             self._whole(rank, choices, effects, states, rows)
@@ -261,6 +263,7 @@ class Listing:
         states: tuple[int, ...],
         rows: RowCodes,
     ) -> None:
+        """Append a candidate to the columns: rank, effects, states, graph, serial orders."""
         out = self._out
         out.ranks.append(rank)
         out.effects.extend(effects)
@@ -277,6 +280,7 @@ class Listing:
         out.explained.append(number)
 
     def _explain(self, writers: tuple[WriterAt, ...], bags: tuple[int, ...]) -> ExplainedCandidate:
+        """Return the serial orders with the final table, and the versions that none produces."""
         orders, bag = self.orders, self.space.bag
 
         def gives(order: tuple[WriterAt, ...]) -> bool:
@@ -292,6 +296,7 @@ class Listing:
         )
 
     def _judge(self, rows: RowCodes) -> FrameVerdicts:
+        """Return the verdicts of levels and protocols on a graph, and its dependencies."""
         frame = self.layout.frame(rows)
         dependencies = (
             (i + 1, j + 1, name)
@@ -321,6 +326,7 @@ class _Protocol:
         return self.known[rows]
 
     def _ends(self, rows: RowCodes) -> StopReason | None:
+        """Return the reason that stops a prefix, silence last, or None if it is admitted."""
         frame = self.layout.frame(rows)
         if self.admits(frame):
             return None

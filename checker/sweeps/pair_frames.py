@@ -394,6 +394,7 @@ class Judge:
         return prefix.below[key]
 
     def _longer(self, prefix: Prefix, row: int, alive: int) -> Prefix | None:
+        """Return the prefix with one more commit; None if no protocol in question is left."""
         rows = (*prefix.for_protocols, self._protocols.cut(row, len(prefix.for_levels) + 1))
         admitted = alive & (self._decided | self._protocols.admitting(rows))
         alive &= admitted | self._forgiving

@@ -126,6 +126,7 @@ class Space:
         return number
 
     def _file(self, file: File) -> int:
+        """Return the number of a file, by identity if known, else by contents."""
         known = self._objects.get(id(file))
         if known is None:
             number = self._files.setdefault(file, len(self._files))
@@ -215,6 +216,7 @@ class Space:
         return known
 
     def _number(self, made: Effect, state: int, k: int, position: int) -> int:
+        """Return the number of an effect, a new one for new contents."""
         key = (k, position, *_contents(made))
         number = _number(self._effects, key)
         if number == len(self.done):
@@ -222,6 +224,7 @@ class Space:
         return number
 
     def _done(self, made: Effect, state: int, position: int) -> RememberedEffect:
+        """Return an effect with the row versions that it read and overwrote, and its footing."""
         read = frozenset((r.table, row.id, row.writer) for r in made.reads for row in r.matched)
         overwrote: set[RowAt] = set()
         plain = len({(w.table, w.id) for w in made.writes}) == len(made.writes)
@@ -254,6 +257,7 @@ class Space:
         )
 
     def _rows(self, state: int) -> Iterator[tuple[tuple[str, str], str]]:
+        """Yield table and id, and writer, of each row version of a state."""
         for name, table in self.databases[state].items():
             for file in table.files:
                 for row in file.rows:
@@ -413,12 +417,14 @@ class RowContents:
         ]
 
     def _comes(self, contents: int, k: int, position: int) -> int:
+        """Return 0 if statement k changes files, else IDLE or FAILS."""
         change = self._change(contents, k, self._first[k][position - 1])
         if isinstance(change, tuple):
             return 0
         return IDLE if change == IDLE and self.space.scope.noops == "skip" else min(change, 0)
 
     def _change(self, contents: int, k: int, first: int) -> RowChange:
+        """Return the rows that statement k removes and adds, or IDLE, or FAILS."""
         if self._compacts[k]:
             return (), ()
         rows = self._all[contents]
@@ -459,6 +465,7 @@ class RowContents:
         return self._changes[key]
 
     def _carry_out(self, k: int, first: int, rows: RowNumbers) -> RowChange:
+        """Return the change of rows by executing a statement, with each row in its own file."""
         form, scope = self.space.form, self.space.scope
         files: dict[str, list[File]] = {name: [] for name in scope.tables}
         for place, row in enumerate(rows):
@@ -485,6 +492,7 @@ class RowContents:
         return File.of(f"{place}", schema.partition_of(values), (row,))
 
     def _rows_of(self, tables: Database) -> RowNumbers:
+        """Return the sorted numbers of all rows of the tables."""
         return tuple(
             sorted(
                 self._row_number(name, row.values)
@@ -495,6 +503,7 @@ class RowContents:
         )
 
     def _row_number(self, table: str, values: Row) -> int:
+        """Return the number of a row by table and values, a new one for a new row."""
         key = table, values
         number = self._row.setdefault(key, len(self._rows))
         if number == len(self._rows):
@@ -502,6 +511,7 @@ class RowContents:
         return number
 
     def _number(self, rows: RowNumbers) -> int:
+        """Return the number of row contents, a new one for new contents."""
         number = self._contents.setdefault(rows, len(self._all))
         if number == len(self._all):
             self._all.append(rows)
@@ -509,6 +519,7 @@ class RowContents:
 
 
 def _changed(rows: RowNumbers, gone: Iterable[int], come: Iterable[int]) -> RowNumbers:
+    """Return sorted row numbers, some removed and some added."""
     left = list(rows)
     for row in gone:
         left.remove(row)
@@ -517,6 +528,7 @@ def _changed(rows: RowNumbers, gone: Iterable[int], come: Iterable[int]) -> RowN
 
 
 def _row_by_row(statement: st.Statement) -> bool:
+    """Return whether a statement is an UPDATE or DELETE that changes each row independently."""
     match statement:
         case st.Delete(where=where):
             return not ex.subqueries(where)

@@ -175,6 +175,7 @@ class Terms:
         return Truth(z3.And(known, value.value), z3.And(known, z3.Not(value.value)))
 
     def _compare(self, op: ex.CompareOp, a: ValueTerm, b: ValueTerm) -> Truth:
+        """Return the truth of a comparison; ordered or mixed Booleans have a fresh unknown."""
         z3 = self.z3
         known = z3.And(z3.Not(a.null), z3.Not(b.null))
         truths = z3.is_bool(a.value), z3.is_bool(b.value)
@@ -194,6 +195,7 @@ class Terms:
     def _among(
         self, operand: ex.Expr, values: Sequence[Value], rows: Sequence[RowTerm | None]
     ) -> Truth:
+        """Return the truth of IN with a list of values; NULL in the list makes it never false."""
         z3, one = self.z3, self.value(operand, rows)
         listed = [self.constant(value, operand.type) for value in values if value is not None]
         found = z3.Or(*(one.value == value.value for value in listed)) if listed else False
@@ -465,6 +467,7 @@ class Codes:
         raise NoValue(f"{number} is not of type {type_}")
 
     def _text(self, text: str) -> Fraction:
+        """Return the number of a string; a new one lies between the numbers of its neighbours."""
         at = bisect_left(self._texts, text, key=lambda pair: pair[0])
         if at < len(self._texts) and self._texts[at][0] == text:
             return self._texts[at][1]
@@ -485,6 +488,7 @@ class Codes:
         return number
 
     def _between(self, number: Fraction) -> str:
+        """Return the string of a number, perhaps a new one; raise NoValue if none is found."""
         at = bisect_left(self._texts, number, key=lambda pair: pair[1])
         if at < len(self._texts) and self._texts[at][1] == number:
             return self._texts[at][0]

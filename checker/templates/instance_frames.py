@@ -168,6 +168,7 @@ class _Bits:
         return self.conj((a, b))
 
     def conj(self, parts: Iterable[Bit]) -> Bit:
+        """Return the conjunction: constants are simplified, the formula is built on demand."""
         left = [part for part in parts if part is not self.true]
         if any(part is self.false for part in left):
             return self.false
@@ -176,6 +177,7 @@ class _Bits:
         return Bit(lambda: self.z3.And(*(part.formula for part in left)))
 
     def disj(self, parts: Iterable[Bit]) -> Bit:
+        """Return the disjunction: constants are simplified, the formula is built on demand."""
         left = [part for part in parts if part is not self.false]
         if any(part is self.true for part in left):
             return self.true
@@ -248,6 +250,7 @@ class SymbolicFrame:
         return self._folds[spec.name]
 
     def _fold(self, spec: Spec) -> tuple[_Bits, Fold[BooleanMatrix[Bit], list[Bit]]]:
+        """Return the algebra and the evaluation of a spec; raise SpecError if jobs lack a set."""
         bits = _Bits()
         sets = [instance.sets() for instance in self.instances]
         names = sorted(spec.needs)
@@ -260,6 +263,7 @@ class SymbolicFrame:
         return bits, Fold(Matrices(bits, exists, relations, every), spec.definitions)
 
     def _matrix(self, name: str, bits: _Bits, spec: Spec) -> list[dict[int, Bit]]:
+        """Return a relation as one row per instance, without pairs that are constantly false."""
         n = len(self.instances)
         return [
             {
@@ -271,6 +275,7 @@ class SymbolicFrame:
         ]
 
     def _pair(self, name: str, i: int, j: int, bits: _Bits, spec: Spec) -> Bit:
+        """Return the bit of a pair: a constant if snapshots or tables decide it, else unknown."""
         if i == j or name in NONE:
             return bits.false
         if name in LOGGED:

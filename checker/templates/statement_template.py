@@ -91,6 +91,7 @@ def are_equal(
 
 
 def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
+    """Return the formula that two values are equal or both NULL."""
     z3 = terms.z3
     one_sort = z3.is_bool(a.value) == z3.is_bool(b.value)
     said = a.value == b.value if one_sort else terms.some("equal")
@@ -374,6 +375,7 @@ class Template:
         return found
 
     def _item(self, item: ex.Expr, rows: tuple[RowTerm | None, ...]) -> Any:
+        """Return the value of an item of a select list; COUNT is never NULL."""
         value = self.terms.value(item, rows)
         if isinstance(item, ex.Aggregate) and item.function == "count":
             return value._replace(null=self.z3.BoolVal(False))
@@ -394,6 +396,7 @@ class Template:
     def _set(
         self, sets: tuple[tuple[int, ex.Expr], ...], row: RowTerm, rows: tuple[RowTerm, ...]
     ) -> RowTerm:
+        """Return the row after the assignments of an UPDATE, as the table stores it."""
         new = dict(sets)
         return self.stored(
             tuple(

@@ -454,6 +454,7 @@ class Histories(Generic[B]):
         return History(tuple(transactions), together, tuple(observed), self._schedule(value))
 
     def _schedule(self, value: Callable[[B], bool]) -> tuple[Moment, ...]:
+        """Return the schedule: by slots of operations, by the ends of transactions, or empty."""
         ended = None
         if self.ended is not None:
             ended = [[value(one) for one in row] for row in self.ended]
@@ -472,6 +473,7 @@ class Histories(Generic[B]):
         return self.slots.schedule(done, value, ended)
 
     def _reads(self, t: int, value: Callable[[B], bool]) -> list[ItemRead]:
+        """Return the reads of a transaction in their order."""
         found: dict[int, int] = {}
         for x in range(self.keys):
             for s, there in self.sources[t][x].items():
@@ -484,6 +486,7 @@ class Histories(Generic[B]):
         return [ItemRead(Version(KEYS[x], found[x])) for x in sorted(found, key=earlier)]
 
     def _writes(self, t: int, value: Callable[[B], bool]) -> list[Write]:
+        """Return the writes of a transaction in their order."""
         found = [x for x in range(self.keys) if value(self.writes[t][x])]
 
         def earlier(x: int) -> int:
@@ -492,6 +495,7 @@ class Histories(Generic[B]):
         return [Write(Version(KEYS[x], t + 1)) for x in sorted(found, key=earlier)]
 
     def _versions(self, x: int, order: OrderMatrix[B], value: Callable[[B], bool]) -> list[Version]:
+        """Return the installed versions of a key in version order."""
         writers = [t for t in range(self.n) if value(self.installs(t, x))]
 
         def earlier(j: int) -> int:

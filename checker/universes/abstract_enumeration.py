@@ -159,6 +159,7 @@ def _options(size: tuple[int, int], aborted: Flags) -> Iterator[KeyOption]:
 
 
 def _sources(writes: Flags, reads: int, aborted: Flags, t: int) -> Iterator[tuple[int | None, ...]]:
+    """Yield the sources of reads of one key, from transaction t on, with this number of reads."""
     n = len(writes)
     if reads > n - t - sum(aborted[t:]):
         return
@@ -543,6 +544,7 @@ def _batch(
     groups: tuple[tuple[int, int], ...],
     more: bool,
 ) -> HistoryBatch:
+    """Return the batch of all choices of one option per key and one version order per key."""
     n, axes = len(shape[1]), [len(options) for options in lists]
     product = Product((*axes, *(len(r) for r in ranks)))
     plane = product.plane

@@ -70,6 +70,7 @@ class _HistoryMatrices(Generic[B]):
         orders: Sequence[OrderMatrix[B]],
         linear: LinearOrders[B] | None = None,
     ) -> Matrices[B]:
+        """Return the graph with the relations in ``needs``, each computed once."""
         made = {
             "so": self.so,
             "wr": self.wr,
@@ -102,6 +103,7 @@ class _HistoryMatrices(Generic[B]):
 
     @cached_property
     def exists(self) -> list[B]:
+        """Existence of each node."""
         h = self.h
         exists = [self.booleans.true] * (h.n + self.with_reads)
         if self.with_reads:
@@ -112,6 +114,7 @@ class _HistoryMatrices(Generic[B]):
 
     @cached_property
     def sets(self) -> dict[str, list[B]]:
+        """Membership of each node in each set."""
         writer = [self.booleans.disj(self.h.writes[t]) for t in range(self.h.n)]
         rest = [self.booleans.false] * (self.size - self.h.n)
         return {
@@ -137,6 +140,7 @@ class _HistoryMatrices(Generic[B]):
                 yield t, x, self.wrote(t, x), self.h.writes[t][x]
 
     def matrix(self, pairs: dict[tuple[int, int], list[B]]) -> BooleanMatrix[B]:
+        """Return a relation whose entries are disjunctions, without those that are false."""
         rows: BooleanMatrix[B] = [{} for _ in range(self.size)]
         for (i, j), parts in pairs.items():
             value = self.booleans.disj(parts)
@@ -145,6 +149,7 @@ class _HistoryMatrices(Generic[B]):
         return rows
 
     def so(self) -> BooleanMatrix[B]:
+        """Return the session order; the initial transaction precedes all that do not abort."""
         pairs: dict[tuple[int, int], list[B]] = {}
         for i in range(self.h.n):
             together = self.booleans.true
@@ -176,6 +181,7 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix({})
 
     def wr(self) -> BooleanMatrix[B]:
+        """Return the read dependencies between transactions."""
         pairs: dict[tuple[int, int], list[B]] = {}
         for t in range(self.h.n):
             for x in range(self.h.keys):
@@ -185,6 +191,7 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix(pairs)
 
     def rf(self) -> BooleanMatrix[B]:
+        """Return the pairs of a source transaction and a read of its version."""
         return self.matrix(
             {
                 (s, self.node(t, x)): [there]
@@ -198,6 +205,7 @@ class _HistoryMatrices(Generic[B]):
         return self.matrix({(node, t): [there] for t, _, node, there in self.operations()})
 
     def po(self) -> BooleanMatrix[B]:
+        """Return the program order of operations: reads of a transaction before its writes."""
         h, conj = self.h, self.booleans.conj
         pairs: dict[tuple[int, int], list[B]] = {}
         for t, x, y in product(range(h.n), range(h.keys), range(h.keys)):
@@ -242,6 +250,7 @@ class _HistoryMatrices(Generic[B]):
         )
 
     def rival(self) -> BooleanMatrix[B]:
+        """Return the pairs of a writer of a key, and a read of the key from another source."""
         conj, neg = self.booleans.conj, self.booleans.neg
         pairs: dict[tuple[int, int], list[B]] = {}
         for t in range(self.h.n):

@@ -111,6 +111,7 @@ def recheck_history(
 
 
 def _head(a: Spec, b: Spec, options: str) -> tuple[str, str, str]:
+    """Return name, title and command of a counterexample's litmus file."""
     return (
         f"{a.name}-not-{b.name}",
         f"Admitted by {a.name}, forbidden by {b.name}",
@@ -119,6 +120,7 @@ def _head(a: Spec, b: Spec, options: str) -> tuple[str, str, str]:
 
 
 def _disagrees(test: Litmus | HistoryTest, a: Spec, b: Spec) -> str:
+    """Return the message that a recheck contradicts the search."""
     return (
         f"{test.name}: the search finds it admitted by {a.name} and forbidden by {b.name}, but its"
         f" litmus file, judged anew, is not:\n{test.text}"
@@ -166,6 +168,7 @@ def with_expectations(test: Test, *names: str) -> Test:
 
 
 def _expected(test: Litmus, under: str) -> Expectation:
+    """Return the expectation of a test under a protocol, as the model predicts it."""
     done = run(test, protocol(under))
     holds, fails = _levels({name: str(verdict) for name, verdict in done.levels.items()})
     seen = done.run.transactions

@@ -130,6 +130,7 @@ class ScheduledCandidate:
         )  # fmt: skip
 
     def _steps(self) -> Iterator[Step]:
+        """Yield the steps, with adjacent ones of one transaction together."""
         taken = dict.fromkeys(self.order, 0)
         for k, group in groupby(self.order):
             first = taken[k] + 1
@@ -246,6 +247,7 @@ class Orders(Generic[AnyWalk, Turn, End]):
         return walk
 
     def _from(self, path: tuple[Turn, ...], walk: AnyWalk) -> dict[End, CountedOrders[Turn]]:
+        """Return the results after a path, each with its number of orders and the kept order."""
         state = walk.state()
         if state in self.known:
             return self.known[state]

@@ -305,6 +305,7 @@ class _CandidateSearch:
         return Event(f"T{position}", done, read_version, position if recorded else None)
 
     def longer(self, node: _Node, k: int, event: Event, seen: Frame) -> _Node:
+        """Return the node extended by a commit of statement k."""
         return _Node(
             (*node.statements, self.scope.statements[k][len(node.events)]),
             (*node.events, event),
@@ -314,6 +315,7 @@ class _CandidateSearch:
         )
 
     def effect(self, node: _Node, version: int, k: int, position: int) -> tuple[Effect, bool]:
+        """Return the effect of statement k on a version, and whether it is recorded; memoized."""
         known = node.effects[version]
         if (k, position) not in known:
             statement = self.scope.statements[k][position - 1]
@@ -326,6 +328,7 @@ class _CandidateSearch:
         return known[k, position]
 
     def read(self, node: _Node) -> Iterator[Candidate | None]:
+        """Yield a node's candidates with readers, None for those that are not kept."""
         choices = [(s, v) for s in self.scope.readers for v in range(len(node.states))]
         for chosen in combinations_with_replacement(choices, self.readers):
             self.check()
@@ -399,6 +402,7 @@ class Witnesses:
 
 
 def _on_candidates(spec: Spec, frame: BuildsFrame) -> Callable[[Candidate], bool]:
+    """Return a predicate on candidates: whether the spec admits them."""
     admits = compile_spec(spec)
     if needs_reads(spec):
         return lambda candidate: admits(frame(candidate.events, reasons=False, reads=True))

@@ -169,6 +169,7 @@ class CounterexampleDraft:
             yield (*together, *self._inits(again, together=True))
 
     def _transactions(self) -> tuple[dict[str, Statement], dict[str, ClientSettings]]:
+        """Return the statements with the model's parameter values, and their client settings."""
         transactions: dict[str, Statement] = {}
         clients: dict[str, ClientSettings] = {}
         for role in self.roles:
@@ -181,6 +182,7 @@ class CounterexampleDraft:
         return transactions, clients
 
     def _rows(self) -> list[tuple[str, Row]]:
+        """Return the distinct rows of the model, without those that no values can express."""
         found: dict[tuple[str, Row], None] = {}
         for table, row in self.model.rows:
             schema = self.cast.workload.tables[table]
@@ -195,6 +197,7 @@ class CounterexampleDraft:
         return list(found)
 
     def _inits(self, rows: Sequence[tuple[str, Row]], *, together: bool) -> Iterator[Statement]:
+        """Yield INSERT statements of initial rows: one per table if ``together``, else per row."""
         by_table: dict[str, list[Row]] = {}
         for table, row in rows:
             by_table.setdefault(table, []).append(row)
@@ -293,6 +296,7 @@ class CounterexampleCheck:
     def _carried_out(
         self, question: PatternQuestion, model: Any, promise: str
     ) -> Counterexample | None:
+        """Return a counterexample of a model, preferably one without a serial order, or None."""
         danger = question.danger
         stage = CounterexampleDraft(self.instances, model, question.members, danger.schedule)
         best: Counterexample | None = None

@@ -267,6 +267,7 @@ class PatternSearch:
         return self._depends[key]
 
     def _ask(self, danger: CyclePattern) -> PatternQuestion:
+        """Return the question of a pattern: its possible ways, and those proved impossible."""
         counts = [self._count(danger, link) for link in danger.links]
         choices = list(product(*map(range, counts)))
         question = PatternQuestion(danger)

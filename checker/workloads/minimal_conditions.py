@@ -71,6 +71,7 @@ class _Implicant:
         self.held: dict[FormulaPart, bool] = {}
 
     def of(self, formulas: Iterable[FormulaPart]) -> list[HeldComparison]:
+        """Return comparisons that hold in the model and imply the formulas."""
         later = []
         for formula in formulas:
             if formula.kind == self.z3.Z3_OP_IMPLIES:
@@ -100,6 +101,7 @@ class _Implicant:
         return (formula, so) in self.found
 
     def _holds(self, formula: FormulaPart) -> bool:
+        """Return whether a formula holds in the model, memoized."""
         said = self.held.get(formula)
         if said is None:
             z3, parts = self.z3, formula.parts
@@ -193,6 +195,7 @@ class FormulaParts:
         return found
 
     def _part(self, term: Any) -> FormulaPart:
+        """Return a term with its parts, one object for each term."""
         core, context = self._core, self._context
         key = core.Z3_get_ast_id(context, term)
         found = self._known.get(key)

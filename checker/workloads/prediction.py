@@ -96,6 +96,7 @@ def parameter_comparisons(
 
 
 def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
+    """Return the parameters of one participant that are neither shared nor results of queries."""
     return [
         _Side(p, f"{role.name}'s {Parameter(p, type_)}", type_, role.terms.parameters[p].value)
         for p, type_ in role.statement.types.items()
@@ -104,6 +105,7 @@ def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
 
 
 def _common(a: Participant, b: Participant, shared: Mapping[str, Type]) -> list[_Side]:
+    """Return the shared parameters that one of two participants has."""
     known = {**a.terms.parameters, **b.terms.parameters}
     return [
         _Side(p, str(Parameter(p, type_)), type_, known[p].value)
@@ -113,6 +115,7 @@ def _common(a: Participant, b: Participant, shared: Mapping[str, Type]) -> list[
 
 
 def _formula(op: str, x: Any, y: Any) -> Any:
+    """Return the Z3 formula of a comparison."""
     match op:
         case "=":
             return x == y

@@ -345,6 +345,7 @@ def _jobs(workload: Workload, meeting: PairPrediction) -> Pair:
 
 
 def _levels(broken: Robustness) -> Iterator[Repair]:
+    """Yield the other protocols of Delta under which the promise is proved."""
     for other in format_named(DELTA).protocols:
         if other != broken.protocol:
             spec = named(other)

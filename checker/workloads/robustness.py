@@ -316,6 +316,7 @@ class _Promises:
         return replace(found, seconds=found.seconds + monotonic() - start)
 
     def _ask(self, promise: str) -> Robustness:
+        """Return the answer for a promise, computed once."""
         if promise not in self._asked:
             asking = _Asking(self.dangers, self.trials, promise, self.tell)
             self._asked[promise] = asking.answer()
@@ -535,6 +536,7 @@ class _Asking:
         return any([self._look_at(one) for one in ways_to_miss(danger)])  # noqa: C419 - as above
 
     def _look_at(self, danger: CyclePattern) -> bool:
+        """Return whether a pattern is possible; record its counterexample, or the lack of one."""
         question = self._may(danger)
         if not question.ways:
             return False

@@ -60,6 +60,7 @@ def _without_links(path: Path) -> Path:
 
 
 def _replace(path: Path, whole: bytes) -> None:
+    """Write the bytes to a temporary file next to `path`, keep its mode, and rename the file."""
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
@@ -81,6 +82,7 @@ def _umask() -> int:
 
 
 def _special(path: Path) -> bool:
+    """Return whether the path is neither a regular file nor a folder, such as a device."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):  # writing it reports the problem
@@ -152,6 +154,7 @@ def _lock(path: Path) -> Path:
 
 
 def _locked(number: int) -> int:
+    """Take an exclusive lock on a file descriptor without waiting; close it if that fails."""
     import fcntl
 
     try:

@@ -131,6 +131,7 @@ def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim,
 
 
 def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Path | None) -> Claim:
+    """Return a claim of a claims file; refuse a verdict that contradicts its evidence."""
     entry.table()
     entry.keys(KEYS)
     editions = _editions(entry, entry.strings("editions"), "editions")
@@ -188,6 +189,7 @@ def _weighed(evidence: Iterable[ClaimEvidence]) -> str:
 
 
 def _editions(entry: Node, names: Iterable[str], key: str) -> tuple[str, ...]:
+    """Return the names as a tuple; refuse an unknown edition."""
     found = tuple(names)
     for edition in found:
         if edition not in EDITIONS:
@@ -247,6 +249,7 @@ def _of_page(question: ClaimQuestion) -> bool:
 
 
 def _answer(given: Node, question: ClaimQuestion) -> Expectation | FigureStatements:
+    """Return the expected answer: an expectation for a run, statements on figures for the rest."""
     if isinstance(question, AskedRun):
         test = _test(question.litmus)
         return read_expectation(
@@ -256,6 +259,7 @@ def _answer(given: Node, question: ClaimQuestion) -> Expectation | FigureStateme
 
 
 def _counted(given: Node, question: ClaimQuestion) -> FigureStatements:
+    """Return the statements on figures; refuse an unknown figure or one that is always true."""
     texts = given.value if isinstance(given.value, list) else [given.value]
     counts = []
     for text in texts:
@@ -323,6 +327,7 @@ def _protocols(given: Node) -> tuple[str, ...]:
 
 
 def _interleavings(given: Node) -> Iterator[AskedInterleavings]:
+    """Yield the question on all interleavings of the steps of a litmus test, once per protocol."""
     found, *_ = asked = list(_run(given, "interleavings"))
     form = format_named(_test(found.litmus).format)
     if form.interleave is None:
@@ -340,6 +345,7 @@ def _test(name: str) -> Litmus:
 
 
 def _run(given: Node, key: str = "run") -> Iterator[AskedRun]:
+    """Yield the question on a run of a litmus test on tables, once per protocol."""
     name = given.get(key, str)
     known = shipped_files("litmus")
     if name not in known:
@@ -353,6 +359,7 @@ def _run(given: Node, key: str = "run") -> Iterator[AskedRun]:
 
 
 def _matrix(given: Node) -> Iterator[AskedCells]:
+    """Yield the question on the selected cells of a conflict matrix, once per protocol."""
     name = given.get("matrix", str)
     known = shipped_files("matrices")
     if name not in known:
@@ -378,6 +385,7 @@ _matrix_of = cache(catalogue.matrix)
 
 
 def _separate(given: Node) -> Iterator[AskedSeparation]:
+    """Yield the question whether one of two specs admits a history that the other forbids."""
     specs = given.named(
         "separate",
         "level or protocol",
@@ -405,6 +413,7 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
 
 
 def _sweep(given: Node) -> Iterator[AskedSweep]:
+    """Yield the question on the number of candidates of the named scopes that protocols admit."""
     names = given.strings("sweep")
     if not names:
         given.refuse(f"{given}.sweep is empty, so nothing would be asked; name a scope")

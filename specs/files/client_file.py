@@ -110,6 +110,7 @@ def apply_confs(
 
 
 def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
+    """Return the CACHE TABLE, UNCACHE TABLE or SET before a transaction; refuse others."""
     for pattern, keep in ((CACHE, True), (UNCACHE, False)):
         found = pattern.fullmatch(text)
         if found:
@@ -132,6 +133,7 @@ def _aside(before: Node, text: str, schemas: Mapping[str, Schema]) -> Aside:
 
 
 def _let(name: str, query: Node, schemas: Mapping[str, Schema]) -> st.Read:
+    """Return the query of a `let`; refuse an invalid name or a query without exactly one column."""
     sql = query.value
     if not NAME.fullmatch(name):
         query.refuse(f"{query}: a name is letters, digits and _")

@@ -84,6 +84,7 @@ def read_equivalents(text: str, label: str, mutants: Sequence[Mutant]) -> Mappin
 
 
 def _alike(document: Node, known: Mapping[tuple[str, str], int]) -> dict[int, str]:
+    """Return the arguments of the files named in `like` that apply to known mutants, by number."""
     found, files = dict[int, str](), shipped_files("equivalent")
     for name in document.strings("like"):
         if name not in files:
@@ -96,6 +97,7 @@ def _alike(document: Node, known: Mapping[tuple[str, str], int]) -> dict[int, st
 
 
 def _arguments(document: Node) -> Iterator[tuple[Node, str, tuple[str, str]]]:
+    """Yield each change (original and mutated statement) with its entry and argument."""
     for entry in document.entries("equivalent", ("argument", "changes")):
         argument = " ".join(entry.get("argument", str).split())
         if not argument:
@@ -112,6 +114,7 @@ def _arguments(document: Node) -> Iterator[tuple[Node, str, tuple[str, str]]]:
 
 
 def _unknown(change: tuple[str, str], known: Mapping[tuple[str, str], int]) -> str:
+    """Return the reason why no mutant has this change, with the closest known statement."""
     was, becomes = change
     statements = {was for was, _ in known}
     if was not in statements:

@@ -93,6 +93,7 @@ class MatrixEvidence:
         return found
 
     def _take(self, protocol: str, layout: str, grid: Node) -> None:
+        """Store the observed letters of one protocol and layout; refuse rows of another shape."""
         names, rows = list(self.matrix.statements), grid.value
         if layout not in self.matrix.layouts or not isinstance(rows, dict) or list(rows) != names:
             grid.refuse(f"{grid} has not the layouts and rows of {self.matrix.name}", grid.path)

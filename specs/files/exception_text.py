@@ -344,6 +344,7 @@ def _instead(flat: str) -> str:
 
 
 def _error_class(flat: str, name: str) -> str | None:
+    """Return the error class, with its subclass, of the exception `name` in the text, or None."""
     for one in exception_table().every[name].classes:
         found = re.search(rf"\b{one}(?:\.[A-Z0-9_]+)?\b", flat)
         if found is not None:
@@ -427,6 +428,7 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:
+    """Return the quoted string at a position, unescaped, and its end; it may lack its end quote."""
     end = re.compile(r'"((?:[^"\\]|\\.)*)"').match(text, at)
     if end is None:
         return text[at + 1 :], len(text)

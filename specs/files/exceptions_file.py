@@ -182,6 +182,7 @@ def _engine(node: Node) -> WritingEngine:
 
 
 def _exception(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictException:
+    """Return a conflict exception with its error classes, phrases and advice."""
     node.table()
     node.keys(("classes", "phrases", *ADVICE))
     classes, phrases = node.strings("classes"), node.strings("phrases")
@@ -191,6 +192,7 @@ def _exception(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> C
 
 
 def _condition(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictCondition:
+    """Return a condition under which exceptions occur, with its engines, phrases and advice."""
     node.table()
     node.keys(("of", "engine", "phrases", *ADVICE))
     if not node.strings("of"):
@@ -220,6 +222,7 @@ def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
 
 
 def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
+    """Yield the tables of the list `key`; refuse keys that are not in `known`."""
     for k, entry in enumerate(node.get(key, list, []), 1):
         each = node.at(f"{key}[{k}]", entry)
         each.table()
@@ -232,6 +235,7 @@ def _change(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictChange:
 
 
 def _example(node: Node) -> ConflictExample:
+    """Return the example of a conflict; refuse a litmus test or protocol that is not shipped."""
     test, under = node.get("test", str), node.strings("under") or BOTH
     for known, names in ((shipped_files("litmus"), (test,)), (shipped_files("protocols"), under)):
         for name in names:
@@ -256,6 +260,7 @@ def _optional(node: Node, key: str, kind: type) -> Any:
 
 
 def _where(node: Node) -> Where | None:
+    """Return the value of `where`, or None if absent; refuse unknown values."""
     where: Where | None = _optional(node, "where", str)
     if where not in (None, *get_args(Where)):
         node.refuse(
@@ -265,6 +270,7 @@ def _where(node: Node) -> Where | None:
 
 
 def _engines(node: Node, known: Mapping[str, WritingEngine]) -> tuple[str, ...]:
+    """Return the engines named in `engine`; refuse unknown names."""
     named = node.strings("engine")
     for name in named:
         if name not in (UNKNOWN, *known):
@@ -273,6 +279,7 @@ def _engines(node: Node, known: Mapping[str, WritingEngine]) -> tuple[str, ...]:
 
 
 def _when(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictPattern:
+    """Return the pattern of conflicts in `when`; a missing one matches always."""
     if "when" not in node:
         return ALWAYS
     said = node.inner("when")

@@ -159,6 +159,7 @@ def _by_transaction(given: Node, key: str, of: Expected) -> Node:
 
 
 def _outcomes(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
+    """Return the permitted outcomes of each transaction."""
     outcomes = {}
     for name, outcome in _by_transaction(given, "outcome", of).items():
         options = outcome.value if isinstance(outcome.value, list) else [outcome.value]
@@ -173,6 +174,7 @@ def _outcomes(given: Node, of: Expected) -> dict[str, tuple[str, ...]]:
 
 
 def _refuse_no_outcome(option: str, outcome: Node) -> None:
+    """Refuse an unknown outcome, or an error class that resembles a known conflict of Delta."""
     if option in OUTCOMES or option in KNOWN:
         return
     if CLASS.fullmatch(option.removeprefix("error:")):
@@ -185,6 +187,7 @@ def _refuse_no_outcome(option: str, outcome: Node) -> None:
 
 
 def _log(given: Node, of: Expected) -> dict[str, dict[str, Value]]:
+    """Return the expected fields of the log entry of each transaction, with their types checked."""
     log = _by_transaction(given, "log", of)
     for name in log.value:
         entry = log.inner(name)
@@ -195,6 +198,7 @@ def _log(given: Node, of: Expected) -> dict[str, dict[str, Value]]:
 
 
 def _serial(given: Node, of: Expected) -> tuple[str, ...]:
+    """Return the expected serial orders; refuse unknown and repeated transactions."""
     orders = given.strings("serial")
     for order in orders:
         names = order.split()
@@ -234,6 +238,7 @@ def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _versions(given: Node, of: Expected) -> dict[int, dict[str, Rows]]:
+    """Return the expected contents of the tables per version; version 0 is the initial state."""
     versions = {}
     for number, tables in given.inner("versions", {}).items():
         if not VERSION.fullmatch(number):
@@ -260,6 +265,7 @@ def _types(table: str, rows: object, of: Expected) -> list[Type]:
 
 
 def _read(name: str, rows: Node, of: Expected) -> Rows:
+    """Return the rows that a transaction is expected to read; refuse one without a query."""
     statement = of.transactions[name]
     queries = [part for part in statements_of(statement) if isinstance(part, Read)]
     if not queries:

@@ -110,6 +110,7 @@ class JobReader:
     """Uninterpreted sources of unsupported queries."""
 
     def job(self, name: str, node: Node) -> Job:
+        """Return a job; refuse parameters that no statement uses or that are shared already."""
         if not NAME.fullmatch(name):
             node.refuse(f"job '{name}': invalid name; use letters, digits and _")
         if isinstance(node.value, str | list):
@@ -190,6 +191,7 @@ class JobReader:
         return {name: type_ for name, type_ in found.items() if name not in known}
 
     def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:
+        """Return a client query of a job; refuse one without exactly one column."""
         query = queries.at(name)
         text = query.value
         if not NAME.fullmatch(name) or name in types:
@@ -203,6 +205,7 @@ class JobReader:
         return _Query(found, items_of(found.query[0])[0].type, parameters(text))
 
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
+        """Return the syntax with typed parameters; refuse a parameter whose type is unknown."""
         open_ = [parameter for parameter in parameters(text) if parameter not in types]
         if open_:
             self._refuse_names(
@@ -286,6 +289,7 @@ class JobReader:
     def statement(
         self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
     ) -> JobStatement:
+        """Return a statement of a job with its parameters and client queries."""
         job, number = title
         types, let, confs = given
         with _in_file(node, "sql", text):

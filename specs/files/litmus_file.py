@@ -67,6 +67,7 @@ def read_litmus(text: str, name: str, path: Path | None = None) -> Litmus | Hist
 
 
 def _history(document: Node, name: str, path: Path | None) -> HistoryTest:
+    """Return the test of an abstract history; HistoryError names the place of a problem."""
     document.keys(("title", "source", "tags", "history", "expect"))
     title, source, tags = read_head(document)
     table = document.inner("history")

@@ -101,6 +101,7 @@ def read_declared_table(given: str) -> LoggedDeclaration:
 
 
 def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableDeclaration:
+    """Return the declaration of a table from its logged metadata, or raise NotModelled."""
     layout = {key: value for key, value in metadata.plain.items() if key in LAYOUT}
     plain = {key: value for key, value in metadata.plain.items() if key not in LAYOUT}
     table: TomlTable = {
@@ -211,6 +212,7 @@ def refuse_differing(name: str, declared: Schema, logged: Schema, folder: Path) 
 
 
 def _compared(declared: Schema, logged: Schema) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, declared value and logged value of each part that must agree."""
     yield "columns", declared.ddl(), logged.ddl()
     yield "partitioned_by", ", ".join(declared.partitioned_by), ", ".join(logged.partitioned_by)
     for key, values in MADE.items():

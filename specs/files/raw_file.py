@@ -180,6 +180,7 @@ def read_target(given: Node, schemas: Mapping[str, Schema]) -> str:
 
 
 def _raw_read(read: Node, schema: Schema, name: str) -> rw.RawRead:
+    """Return a read of a raw transaction: filter, table, query, partitions or application ID."""
     match read.value:
         case str(text):
             full = text.strip().lower() == "true"
@@ -201,6 +202,7 @@ def _raw_read(read: Node, schema: Schema, name: str) -> rw.RawRead:
 
 
 def _condition(text: str, read: Node, schema: Schema) -> Expr | None:
+    """Return the parsed condition of a filter, as the WHERE of a DELETE."""
     sql = f"DELETE FROM {schema.name} WHERE {text}"
     statement = read_statement(sql, {schema.name: schema}, f"{read.place}, a read")
     assert isinstance(statement, Delete)
@@ -211,6 +213,7 @@ def _condition(text: str, read: Node, schema: Schema) -> Expr | None:
 
 
 def _file(file: Node, schema: Schema) -> RawFile:
+    """Return a file of a raw transaction: path, partition, statistics and deletion vector."""
     if not isinstance(file.value, dict):
         file.refuse(
             f"{file} holds {show_value(file.value)}; a file is {{ path = …, partition = {{ … }} }}"
@@ -262,6 +265,7 @@ def _typed(partition: Node, value: object, type_: Type) -> Value:
 
 
 def _stats(stats: Node, schema: Schema) -> Mapping[str, Any] | None:
+    """Return the statistics of a file, or None if absent; `numRecords` is required."""
     if stats.value is None:
         return None
     said = stats.table()
@@ -301,6 +305,7 @@ def read_app(given: Node) -> tuple[str, int] | None:
 
 
 def _metadata(given: Node) -> rw.MetadataChange | None:
+    """Return the metadata change of a raw transaction, or None."""
     if "metadata" not in given:
         return None
     metadata = given.inner("metadata")
@@ -315,6 +320,7 @@ def _metadata(given: Node) -> rw.MetadataChange | None:
 
 
 def _protocol(given: Node) -> rw.ProtocolChange | None:
+    """Return the protocol change of a raw transaction, or None; refuse unsupported features."""
     if "protocol" not in given:
         return None
     protocol = given.inner("protocol")
@@ -357,6 +363,7 @@ def _said(table: TomlTable) -> str:
 
 
 def _plain(value: object) -> str:
+    """Return a TOML value as words."""
     match value:
         case bool():
             return str(value).lower()

@@ -335,6 +335,7 @@ def name_text(name: object) -> str:
 
 
 def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
+    """Return a spec by name, with an optional runtime after "@", or by path."""
     if isinstance(name, Spec):
         return name
     name = name_text(name)

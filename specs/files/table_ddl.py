@@ -69,6 +69,7 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration
 
 
 def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
+    """Return the declaration in a CREATE TABLE; only a `source` need not be a Delta table."""
     place = SqlText(text, label)
     tree = Syntax(text, label).tree()
     schema = tree.this
@@ -114,6 +115,7 @@ def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
 
 
 def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
+    """Yield "NAME TYPE" for each column, with its identity clause; refuse other constraints."""
     for column in schema.expressions:
         if isinstance(column, ASIDE_COLUMNS):
             continue

@@ -43,6 +43,7 @@ def read_indexes(table: Node, columns: Sequence[Column]) -> tuple[Index, ...]:
 
 
 def _index(name: str, given: Node, columns: Sequence[Column]) -> Index:
+    """Return an index written as "COLUMN [desc], …", optionally after "unique"."""
     if not NAME.fullmatch(name) or name == HEAP:
         given.refuse(
             f"index '{name}': a name is letters, digits and _, and not '{HEAP}'", given.path
@@ -171,6 +172,7 @@ def _init(
     schemas: Mapping[str, Schema],
     read: Callable[[str, Mapping[str, Schema], str], Statement],
 ) -> Statement:
+    """Return a statement of `init`; refuse a query."""
     if not isinstance(sql, str):
         table.refuse(f"{table}.init holds {show_value(sql)}; expected SQL strings")
     statement = read(sql, schemas, f"{table.at('init').place}, in init")
@@ -334,6 +336,7 @@ def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...
 
 
 def _column(table: Node, text: str, *, base: bool) -> Column:
+    """Return the column written as "NAME TYPE"; a `base` column has one of the base types."""
     words = COLUMN_TYPE.fullmatch(text)
     if words is None or not NAME.fullmatch(words[1]):
         table.refuse(f"{table}.columns: '{text.strip()}' is not a column; write NAME TYPE, …")

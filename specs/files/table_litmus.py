@@ -79,6 +79,7 @@ def set_clock(document: Node) -> Node:
 
 
 def _moment(document: Node) -> datetime:
+    """Return the time in `clock`; refuse a value that is no time without a time zone."""
     given = document.value["clock"]
     if isinstance(given, date) and getattr(given, "tzinfo", None) is None:
         given = given.isoformat()
@@ -92,6 +93,7 @@ def _moment(document: Node) -> datetime:
 
 
 def _said(value: Any, values: Mapping[str, Value]) -> Any:
+    """Return a TOML value with the clock functions in its strings replaced by values."""
     match value:
         case str():
             return bind_text(value, values)
@@ -167,6 +169,7 @@ def _schedule(
     *,
     scans: bool = False,
 ) -> Schedule:
+    """Return the schedule of a test, checked against its transactions and sessions."""
     sessions = {name: c.session for name, c in clients.items() if c.session is not None}
     sequences = {
         name: len(block.statements)

@@ -299,6 +299,7 @@ class Node:
         return tuple(self._value(value, type_) for value, type_ in zip(row, types, strict=True))
 
     def _value(self, value: object, wanted: Type) -> Value:
+        """Return a value as its SQL type; refuse one of another type or out of range."""
         if value == {"null": True}:
             return None
         if not any(type(value) in kinds for kinds in VALUES.values()):
@@ -317,6 +318,7 @@ class Node:
         return cast("Value", value)
 
     def _decimal(self, text: str, wanted: Type) -> Value:
+        """Return the text as a decimal of the type; refuse one with too many digits."""
         try:
             value = Decimal(text)
             kept = rescale(value, wanted)

@@ -306,6 +306,7 @@ def _client(name: str, given: Node, schemas: Tables) -> ClientSettings:
 
 
 def _write(given: Node, schemas: Tables) -> DataFrameWrite:
+    """Return a DataFrame write; refuse unsupported modes, options and combinations."""
     mode = given.get("write", str)
     if mode not in MODES:
         given.refuse(f"{given}.write is '{mode}'; known: {', '.join(MODES)}")
@@ -461,6 +462,7 @@ def read_transactions(
 
 
 def _context(transactions: Node, schemas: Mapping[str, Schema]) -> TransactionContext:
+    """Return the parsed SQL of the transactions and the schemas that they may find."""
     syntaxes = {}
     for name, given in transactions.items():
         text = given.value.get("sql") if isinstance(given.value, dict) else given.value

@@ -186,6 +186,7 @@ def _left_out(declared: TableDeclaration) -> Iterator[str]:
 
 
 def _level(document: Node, level: object) -> str | None:
+    """Return the canonical spelling of an isolation level, or None if absent."""
     folded = {name.lower(): name for name in LEVELS}
     if level is None:
         return None

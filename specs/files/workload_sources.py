@@ -248,6 +248,7 @@ def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
 def _of_sql(
     paths: Sequence[Path], ddl: Path | None, logged: Sequence[LoggedDeclaration]
 ) -> Workload:
+    """Return the workload of SQL files, one job per file; comments give types and conditions."""
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     passed_over: list[str] = []

@@ -131,6 +131,10 @@ number of bytes of what it is
 
 
 def _refuse_events(events: NDArray[np.void], file: str) -> None:
+    """Raise RecordingError for an event out of range or a write of 0, the initial value.
+
+    `events` has shape (n_events,) and fields `write`, `success`, `variable` and `value`.
+    """
     for field, most, why in (
         ("write", 1, "whether it writes is 0 or 1"),
         ("success", 1, "whether it succeeded is 0 or 1"),
@@ -252,6 +256,7 @@ def _list(value: Any, place: str) -> list[Any]:
 
 
 def _event(event: Any, place: str) -> tuple[bool, int | str, int | None]:
+    """Return whether an event is a write, its variable, and its version (None if missing)."""
     match event:
         case {"Read": {"variable": key, **rest}} if len(event) == 1:
             word, version = "r", rest.get("version")

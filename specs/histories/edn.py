@@ -94,6 +94,7 @@ class _Nesting:
         self.stack = [_Form("", 0)]
 
     def read(self) -> list[tuple[int, Any]]:
+        """Return the forms with their lines; if the text is one list or vector, its elements."""
         inner: tuple[str, list[int]] = "", []
         for token in TOKEN.finditer(self.text):
             kind, at = str(token.lastgroup), token.start(token.lastgroup or 0)
@@ -131,6 +132,7 @@ class _Nesting:
         return self.lined(last.places, last.items)
 
     def put(self, value: Any, at: int) -> None:
+        """Add a value to the innermost open form, unless a discard sign (`#_`) precedes it."""
         form = self.stack[-1]
         form.tagged = False
         if form.dropped:
@@ -141,6 +143,7 @@ class _Nesting:
             form.places.append(at)
 
     def close(self, sign: str, at: int) -> tuple[Any, int]:
+        """Close the innermost form and return its value and start."""
         form = self.stack[-1]
         if not form.opened:
             self.refuse(at, f"this '{sign}' closes nothing")
@@ -166,6 +169,7 @@ class _Nesting:
         return found, form.at
 
     def atom(self, word: str, at: int) -> Any:
+        """Return the value of an atom: an integer, a constant, or the word itself."""
         if WHOLE.fullmatch(word):
             if len(word) > LONGEST:
                 self.refuse(at, f"this number has more than {LONGEST:,} digits")
@@ -182,6 +186,7 @@ class _Nesting:
             self.refuse(at, "a form is missing after '#'")
 
     def lined(self, places: list[int], items: list[Any]) -> list[tuple[int, Any]]:
+        """Return the items with their line numbers, counted in one pass over the text."""
         found, line, before = [], 1, 0
         for at, item in zip(places, items, strict=True):
             line += self.text.count("\n", before, at)

@@ -213,6 +213,7 @@ class _Operations:
         return self.falls is None and (self.first is None or self.first[0])
 
     def _take_index(self, line: int, process: Any, record: dict[Any, Any]) -> None:
+        """Record the index of an operation; refuse one that does not increase in its session."""
         index = self._of(record, "index")
         if index is None:
             return
@@ -228,12 +229,14 @@ class _Operations:
         self.latest[session] = self.index = index, line
 
     def _falling(self, index: int, before: tuple[int, int]) -> str:
+        """Return the message for an index that is not above its predecessor."""
         return (
             f"index {self.shown(index)} comes after index {self.shown(before[0])} (line"
             f" {before[1]}); the operations in the order of their indexes would be right"
         )
 
     def _invoke(self, place: int, line: int, process: int | str, record: dict[Any, Any]) -> None:
+        """Start a transaction; refuse a process with an unfinished transaction."""
         if process in self.going:
             self.refuse(
                 line,
@@ -252,6 +255,7 @@ class _Operations:
         self.done.append(begun)
 
     def _steps(self, line: int, record: dict[Any, Any]) -> list[_Access]:
+        """Return the reads and writes in the value of an operation."""
         value = self._of(record, "value")
         if not isinstance(value, (list, tuple)):
             self.refuse(
@@ -261,6 +265,7 @@ class _Operations:
         return [self._step(line, each) for each in value]
 
     def _step(self, line: int, step: Any) -> _Access:
+        """Return a read, write or append; refuse other steps, keys and values."""
         words = {self.mark + word: word for word in ("r", "w", "append")}
         if not (
             isinstance(step, (list, tuple))
@@ -302,6 +307,7 @@ def _asked(step: _Access) -> tuple[str, int | str, Any]:
 
 
 def _registers(reader: _Operations, timed: bool) -> RegisterHistory:
+    """Return the history of registers; refuse a read of a list."""
     values: dict[int | str, int] = {}
     recording = Recording()
     for transaction in reader.done:
@@ -318,6 +324,7 @@ def _registers(reader: _Operations, timed: bool) -> RegisterHistory:
 
 
 def _lists(reader: _Operations, timed: bool) -> ListHistory:
+    """Return the history of lists, with the elements that each read observed."""
     values: dict[int | str, int] = {}
     recording = Recording()
     lists: list[list[int]] = []

@@ -85,6 +85,7 @@ class _Report:
         self.spec, self.file, self.lines, self.at = spec, file, lines, at
 
     def permutation(self, number: int, steps: tuple[str, ...]) -> Permutation:
+        """Return the permutation up to the first unreadable line, with the problem there."""
         happenings: list[Happening] = []
         setups: tuple[Printed, ...] = ()
         problem = ""
@@ -98,6 +99,7 @@ class _Report:
         return Permutation(number, steps, setups, tuple(happenings), problem)
 
     def _happening(self) -> Happening:
+        """Return the next start or completion of a step with its results, or raise ValueError."""
         line = self.lines[self.at]
         if found := ENDED.fullmatch(line):
             self.at += 1
@@ -142,6 +144,7 @@ class _Report:
         return tuple(printed), error
 
     def _table(self) -> Printed:
+        """Return the rows of a printed query result, or raise ValueError with the expected part."""
         head, rule = self.lines[self.at], "".join(self.lines[self.at + 1 : self.at + 2])
         if not (RULE.fullmatch(rule) and rule):
             raise ValueError("the rows of a query, or an error,")
@@ -225,6 +228,7 @@ class _SpecReader:
         self.at = 0
 
     def _tokens(self, text: str) -> list[_Token]:
+        """Return the tokens of a spec with their lines, without blanks and comments."""
         found: list[_Token] = []
         at, line = 0, 1
         while at < len(text):
@@ -243,6 +247,7 @@ class _SpecReader:
         return found
 
     def spec(self) -> IsolationSpec:
+        """Return the setups and sessions of a spec; teardowns are skipped."""
         setups: list[SqlBlock] = []
         sessions: list[SpecSession] = []
         names: set[str] = set()
@@ -263,6 +268,7 @@ class _SpecReader:
         return IsolationSpec(self.file, tuple(setups), tuple(sessions))
 
     def _session(self, number: int, names: set[str]) -> SpecSession:
+        """Return a session with its setup and steps; refuse a repeated step name."""
         name = self._name("the name of a session")
         setup: SqlBlock | None = None
         steps: list[SpecStep] = []
@@ -296,12 +302,14 @@ class _SpecReader:
         return token
 
     def _name(self, what: str) -> _Token:
+        """Return the next token if it is a name, or raise RecordingError."""
         token = self._next()
         if token is None or token.kind not in {"word", "quoted"}:
             raise self._wrong(token, what)
         return token
 
     def _sql(self) -> SqlBlock:
+        """Return the next SQL block, stripped, with the line where its text starts."""
         token = self._next()
         if token is None or token.kind != "sql":
             raise self._wrong(token, "SQL between braces")
@@ -309,6 +317,7 @@ class _SpecReader:
         return SqlBlock(token.text.strip(), token.line + start.count("\n"))
 
     def _wrong(self, token: _Token | None, right: str) -> RecordingError:
+        """Return the error for an unexpected token, or for the end of the text if it is None."""
         if token is None:
             return RecordingError(f"{self.file}: it ends where {right} would be right")
         return RecordingError(

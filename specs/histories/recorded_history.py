@@ -175,6 +175,7 @@ def _unpacked(data: bytes, file: str) -> bytes:
 
 
 def _json(text: str, file: str) -> Any:
+    """Return parsed JSON without repeated keys, or raise RecordingError."""
     try:
         return read_json(text, unique=True)
     except ValueError as problem:
@@ -189,6 +190,7 @@ def _json_lines(text: str, file: str) -> Iterator[tuple[int, Any]]:
 
 
 def _cobra(folder: Path) -> RegisterHistory:
+    """Return the history in the ``.log`` files of a folder in Cobra's format."""
     try:
         logs = sorted(path for path in folder.iterdir() if path.suffix == ".log")
     except OSError as problem:

@@ -114,6 +114,7 @@ class Recording:
         return np.argsort(_column(self.session), kind="stable")
 
     def _rank(self) -> NDArray[int64]:
+        """Return the rank of each operation, grouped by session; int64, shape (n_operations,)."""
         order = self._order()
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))

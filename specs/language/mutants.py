@@ -126,6 +126,7 @@ def _flat(expr: CatExpr) -> CatExpr:
 
 
 def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
+    """Yield the original statement, mutated statement, description and spec of each mutant."""
     for k, clause in enumerate(spec.clauses):
         rest_of = (*spec.clauses[:k], *spec.clauses[k + 1 :])
         if _clauses_hold(spec, rest_of):
@@ -195,6 +196,7 @@ def _used(spec: Spec) -> list[str]:
 
 
 def _changed_axioms(axiom: Axiom, protocol: bool) -> Iterator[tuple[Axiom, str]]:
+    """Yield the variants of an axiom, with descriptions; commit protocols keep the test."""
     for test in TESTS:
         if not protocol and test != axiom.test:
             yield replace(axiom, test=test), f"{axiom.test} to {test}"
@@ -219,6 +221,7 @@ def _changes(expr: CatExpr) -> Iterator[tuple[CatExpr, str]]:
 
 
 def _changed_chains(parts: list[CatExpr], op: BinaryOp) -> Iterator[tuple[CatExpr, str]]:
+    """Yield the chains with one operand dropped, one operator swapped or one operand changed."""
     for k, part in enumerate(parts):
         yield _chain([*parts[:k], *parts[k + 1 :]], op), f"{_text(part)} dropped"
     for k, part in enumerate(parts[1:], 1):

@@ -186,6 +186,7 @@ class SpecText:
         )
 
     def _character(self, error: UnexpectedInput) -> SpecError:
+        """Return the error for a character that begins no token."""
         sign = self.text[error.pos_in_stream or 0]
         if sign in HERD_SIGNS:
             return self._refused(error.line, error.column, sign, HERD_SIGNS)
@@ -194,6 +195,7 @@ class SpecText:
         return self.error(error.line, error.column, f"no part of a spec: '{sign}'")
 
     def _token(self, error: UnexpectedInput, tokens: Sequence[Token]) -> SpecError:
+        """Return the error for an unexpected token, which may be syntax of herd's full cat."""
         from lark.exceptions import UnexpectedToken
 
         assert isinstance(error, UnexpectedToken)
@@ -235,6 +237,7 @@ def _feature(earlier: str, before: str, here: str, after: str) -> str:
 
 @cache
 def _parser() -> Lark:
+    """Return the LALR parser of the grammar ``cat.lark``."""
     from lark import Lark
 
     return Lark(
@@ -364,6 +367,7 @@ class _TextReader:
         return title
 
     def _statement(self, node: Tree[Token]) -> None:
+        """Add one parsed statement to the spec."""
         children = node.children
         first, last = cast("Token", children[0]), cast("Token", children[-1])
         match str(node.data):
@@ -416,6 +420,7 @@ class _TextReader:
             raise source.error(words[0].line or 1, words[0].column or 1, why)
 
     def _include(self, string: Token) -> None:
+        """Read the included file, from the folder of the spec or the library."""
         wanted = string[1:-1]
         folders = [LIBRARY] if self._path is None else [self._path.parent, LIBRARY]
         asked = folders[0], wanted
@@ -429,6 +434,7 @@ class _TextReader:
         self._read_in(path, string)
 
     def _runtime(self, string: Token) -> None:
+        """Set the runtime, or the one that replaces it, and read its file."""
         if self.runtime is not None:
             raise self._error(string, f"the runtime is {self.runtime} already; a spec has one")
         known = {file.stem: file for file in (LIBRARY / "runtimes").glob("*.cat")}
@@ -459,6 +465,7 @@ class _TextReader:
         self._source, self._path, self._lets = outer
 
     def _let(self, token: Token, body: Node) -> None:
+        """Add a definition with its place."""
         name = self._new(token)
         self.definitions[name.name] = self._whole(body, name.kind)
         self._measures[name.name] = self._measured(body)
@@ -479,6 +486,7 @@ class _TextReader:
         return name
 
     def _binder(self, name: Token, source: Token, agreeing: Node | None = None) -> None:
+        """Bind an order, and add the axioms that this binding implies."""
         bound = BINDERS.get(str(source))
         if bound is None:
             raise self._error(source, f"no orders '{source}' to bind from{near(source, BINDERS)}")
@@ -502,6 +510,7 @@ class _TextReader:
             self.axioms.append(Axiom("acyclic", expr, "linearisation"))
 
     def _format(self, name: Token) -> None:
+        """Set the format; refuse one that conflicts with earlier names."""
         if name not in formats():
             raise self._error(name, f"unknown format '{name}'{near(name, formats())}")
         if self.format not in (None, name):
@@ -544,12 +553,14 @@ class _TextReader:
         return deepest, leaves
 
     def _typed(self, node: Node, kind: NameKind) -> CatExpr:
+        """Return the expression of a node; refuse one of the other kind (set or relation)."""
         expr = self._expr(node)
         if expr.kind != kind:
             raise self._error(node, f"type {kind} expected, {expr.kind} found: {expr}")
         return expr
 
     def _expr(self, node: Node) -> CatExpr:
+        """Return the expression of a node, with the kinds of its operands checked."""
         if isinstance(node, str):
             return self._name(node)
         op, operands = str(node.data), node.children
@@ -563,6 +574,7 @@ class _TextReader:
         return Binary(BINARY[op], left, self._typed(operands[1], left.kind))
 
     def _name(self, token: Token) -> Name:
+        """Return a defined or base name; refuse others with a suggestion."""
         name = Name(str(token))
         if name.name not in self._words and name.name not in self._defined:
             if name.name in self._lets:

@@ -66,6 +66,7 @@ def spec_text(spec: Spec) -> str:
 
 
 def _lines(spec: Spec) -> Iterator[str]:
+    """Yield the lines of the text of a spec, one statement a line."""
     yield f'"{spec.title}"'
     if spec.source:
         yield f"(* {spec.source} *)"

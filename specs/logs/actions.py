@@ -328,6 +328,7 @@ def find_checkpoints(log: Path, names: Sequence[str]) -> list[Checkpoint]:
 
 
 def _sidecar(path: Path, fields: dict[str, Any]) -> Path:
+    """Return the path of a sidecar of a checkpoint, or raise LogError."""
     named = fields.get("path")
     if not isinstance(named, str) or "/" in named:
         raise LogError(f"{path}: sidecar {named!r}; expected a file of the folder _sidecars")
@@ -338,6 +339,7 @@ def _sidecar(path: Path, fields: dict[str, Any]) -> Path:
 
 
 def _actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and fields of each wanted action in a JSON or Parquet file."""
     if path.suffix == ".json":
         yield from _json_actions(path)
     else:
@@ -345,6 +347,7 @@ def _actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _json_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and fields of each wanted action in a JSON file, one action a line."""
     for number, line in enumerate(read_lines(path, LogError), 1):
         try:
             ((name, fields),) = read_json(line).items()
@@ -355,6 +358,7 @@ def _json_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _parquet_actions(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and fields of each wanted action in a Parquet checkpoint, read in batches."""
     import duckdb
 
     open_file(path, LogError).close()

@@ -109,6 +109,7 @@ class DeltaLog:
         return max(versions, default=self.last) - self.last
 
     def _another(self, why: str) -> None:
+        """Raise LogError because the checkpoint contradicts the commit of its version."""
         assert self.base is not None
         raise LogError(
             f"{self.base.files[0]}: not a checkpoint of version {self.base.version}: it {why}"
@@ -216,6 +217,7 @@ def _last_checkpoint(table: Path, whole: list[Checkpoint], last: int) -> None:
 
 
 def _actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield the place, name and fields of each action; LogError says if the file was cleaned up."""
     try:
         yield from _read_actions(path, newest=newest)
     except LogError:
@@ -227,6 +229,7 @@ def _actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, o
 
 
 def _read_actions(path: str, *, newest: bool) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield the place, name and fields of each action of a commit; refuse an empty commit."""
     empty = True
     for number, line in enumerate(read_lines(path, LogError), 1):
         if not line.strip():

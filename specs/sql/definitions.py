@@ -148,6 +148,7 @@ class DefinitionReader(QueryReader):
 
     @resolves("RESTORE")
     def restore(self) -> df.Restore:
+        """Return the RESTORE of a table to the state after an init statement."""
         found = RESTORE.fullmatch(self.text)
         if found is None:
             self.outside(WRITE_ALTER)
@@ -158,6 +159,7 @@ class DefinitionReader(QueryReader):
 
     @resolves("COMMENT")
     def comment(self) -> df.Definition:
+        """Return the COMMENT ON a table as a change of its property `comment`."""
         found = COMMENT.fullmatch(self.text)
         if found is None:
             self.outside(WRITE_ALTER)
@@ -168,6 +170,7 @@ class DefinitionReader(QueryReader):
 
     @resolves("ALTER")
     def alter(self) -> df.Definition:
+        """Return the ALTER TABLE of a declared table."""
         found = ALTER.fullmatch(self.text)
         if found is None:
             self.outside(WRITE_ALTER)
@@ -182,6 +185,7 @@ class DefinitionReader(QueryReader):
         self.place.refuse(None, problem, kind)
 
     def change(self, schema: Schema, rest: str) -> df.Change:
+        """Return the change after the table's name in ALTER TABLE; refuse unsupported ones."""
         if found := SET.fullmatch(rest):
             body = bind_text(found["body"], self.syntax.values)
             pairs = property_pairs(body)
@@ -286,18 +290,21 @@ class DefinitionReader(QueryReader):
         return df.DropFeature(name)
 
     def known(self, schema: Schema, column: str) -> None:
+        """Refuse a column that the table lacks."""
         if schema.index(column) is None:
             names = [c.name for c in schema.columns]
             problem = f"table {schema.name} has no column '{column}'{near(column, names)}"
             self.outside(problem, "no column")
 
     def check(self, schema: Schema, name: str, body: str) -> df.AddConstraint:
+        """Return the CHECK constraint with its parsed condition."""
         _, side = self.table(exp.to_table(schema.name, dialect="databricks"))
         condition = self.condition(self.scope(side), check_condition(self.syntax))
         text = bind_text(body.strip(), self.syntax.values)
         return df.AddConstraint(name.lower(), text, condition)
 
     def added(self, schema: Schema, body: str) -> df.AddColumns:
+        """Return the columns of ADD COLUMNS; refuse unknown types and existing names."""
         if body.startswith("(") and body.endswith(")"):
             body = body[1:-1]
         columns: list[Column] = []
@@ -379,6 +386,7 @@ class TableCreationReader(DefinitionReader):
 
     @resolves("CREATE", "REPLACE", "CLONE")
     def making(self) -> df.Replace | df.Create | df.Clone:
+        """Return the CREATE, REPLACE or CLONE; refuse a table that differs from its declaration."""
         if CLONES.search(self.text):
             return self.clone()
         found = FORM.fullmatch(self.text)
@@ -410,6 +418,7 @@ class TableCreationReader(DefinitionReader):
 
     @resolves("CONVERT")
     def conversion(self) -> df.Convert:
+        """Return the CONVERT TO DELTA of a Parquet table, with its partition columns checked."""
         found = CONVERT.fullmatch(self.text)
         if found is None:
             self.outside("write CONVERT TO DELTA table [PARTITIONED BY (name TYPE, …)]")
@@ -425,6 +434,7 @@ class TableCreationReader(DefinitionReader):
         return df.Convert(self.sql, schema.name)
 
     def clone(self) -> df.Clone:
+        """Return the CLONE; refuse a source with other columns or partitions than the target."""
         found = CLONE.fullmatch(self.text)
         how = None if found is None else _how(found)
         if found is None or how is None:

@@ -105,6 +105,7 @@ class _ExpressionReader:
     keys: tuple[ex.ColumnRef, ...] = ()
 
     def read(self, node: exp.Expr, null: Type = "INT") -> ex.Expr:
+        """Translate an expression; an unsupported one becomes opaque where that is permitted."""
         if not self.scope.place.opaque:
             return self._read(node, null)
         try:
@@ -127,6 +128,7 @@ class _ExpressionReader:
         return ex.Opaque(text, tuple(dict.fromkeys(named)), "BOOLEAN" if condition else "")
 
     def _read(self, node: exp.Expr, null: Type) -> ex.Expr:
+        """Translate an expression by its kind; `null` is the type of an untyped NULL."""
         place = self.scope.place
         if type(node) in COMPARISONS:
             return self._compare(node)
@@ -199,6 +201,7 @@ class _ExpressionReader:
         node: exp.Expr,
         subject: exp.Expr | None = None,
     ) -> ex.Expr:
+        """Translate an EXISTS, IN or scalar subquery; `subject` is the left operand of IN."""
         read = self.scope.subquery
         if isinstance(read, str):
             self.scope.place.refuse(node, read)
@@ -216,6 +219,7 @@ class _ExpressionReader:
         return replace(found, operand=operand)
 
     def _literal(self, node: exp.Expr) -> ex.Const:
+        """Return a number or string literal as a constant."""
         digits = node.this if isinstance(node, exp.Neg) else node
         if not digits.is_string:
             return read_number(self.scope.place, node)
@@ -224,6 +228,7 @@ class _ExpressionReader:
         return ex.Const(digits.this, "STRING")
 
     def _number(self, node: exp.Expr, operand: ex.Expr) -> ex.Expr:
+        """Return the operand; refuse one that is not numeric."""
         if not is_number(operand.type):
             written = self.scope.place.written(node)
             problem = f"'{written}' is {operand.type}; expected a number here"
@@ -231,6 +236,7 @@ class _ExpressionReader:
         return operand
 
     def _boolean(self, node: exp.Expr) -> ex.Expr:
+        """Translate a condition; refuse one that is not BOOLEAN."""
         operand = self.read(node, "BOOLEAN")
         if isinstance(operand, ex.Opaque):
             return replace(operand, type="BOOLEAN")
@@ -251,6 +257,7 @@ class _ExpressionReader:
         return operand
 
     def _arithmetic(self, node: exp.Expr) -> ex.Expr:
+        """Translate arithmetic on dates, or on numbers, which are coerced to a common type."""
         place = self.scope.place
         refuse_other_arguments(place, node, "this", "expression")
         op, parts = ARITHMETIC[type(node)], (node.this, node.expression)
@@ -286,6 +293,7 @@ class _ExpressionReader:
         return ex.Arithmetic(op, both[0], both[1], type_)
 
     def _compare(self, node: exp.Expr) -> ex.Expr:
+        """Translate a comparison; refuse one with NULL or of an expression with itself."""
         place = self.scope.place
         refuse_other_arguments(place, node, "this", "expression")
         parts = (node.this, node.expression)
@@ -321,6 +329,7 @@ class _ExpressionReader:
         return unify_types(self.scope.place, node, parts, values)[1]
 
     def _in(self, node: exp.In) -> ex.Expr:
+        """Translate IN with a list; one with parameters becomes a disjunction of equalities."""
         place = self.scope.place
         refuse_other_arguments(place, node, "this", "expressions")
         operand = self.read(node.this)
@@ -338,6 +347,7 @@ class _ExpressionReader:
         return ex.In(operand, tuple(v.value for v in listed if isinstance(v, ex.Const)))
 
     def _aggregate(self, node: exp.Expr) -> ex.Expr:
+        """Translate an aggregate with the type of its result."""
         place = self.scope.place
         function = AGGREGATES[type(node)]
         if self.context != "aggregate":

@@ -125,6 +125,7 @@ def operand_type(node: exp.Expr, value: ex.Expr) -> Type:
 
 
 def _cast(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type, *, fold: bool) -> ex.Expr:
+    """Return the value cast to the type; `fold` evaluates the cast of a constant."""
     if isinstance(value, ex.Const) and value.value is None:
         return ex.Const(None, target)
     if place.plain:
@@ -346,6 +347,7 @@ class FunctionReader:
         return found
 
     def _function(self, node: exp.Expr, null: Type) -> ex.Expr | None:
+        """Translate a scalar function, or return None if it is unsupported."""
         if type(node) in SIGNATURES:
             return self.signed(node, SIGNATURES[type(node)])
         match node:
@@ -384,6 +386,7 @@ class FunctionReader:
         return None
 
     def signed(self, node: exp.Expr, signature: Signature) -> ex.Expr:
+        """Translate a function with a fixed signature; refuse a missing operand."""
         refuse_other_arguments(self.place, node, *signature.operands, *signature.fixed)
         unit = node.args.get("unit")
         if unit is not None and unit.name.upper() != "DAY":
@@ -409,6 +412,7 @@ class FunctionReader:
         return coerce(self.place, node, value, type_)
 
     def number(self, node: exp.Expr) -> ex.Expr:
+        """Translate an operand; refuse one that is not numeric."""
         value = self.read(node, "INT")
         if not is_number(value.type):
             self.place.refuse(
@@ -417,12 +421,14 @@ class FunctionReader:
         return value
 
     def like(self, node: exp.Like) -> ex.Expr:
+        """Translate LIKE; refuse a pattern that is not constant or has an escape."""
         subject, pattern = self.wanted(node.this, "STRING"), self.wanted(node.expression, "STRING")
         if not isinstance(pattern, ex.Const) or "\\" in str(pattern.value):
             self.place.refuse(node, "LIKE takes a text without \\ as its pattern", "opaque")
         return ex.Call("like", (subject, pattern), "BOOLEAN")
 
     def case(self, node: exp.Case, null: Type) -> ex.Expr:
+        """Translate CASE WHEN to a call: conditions and results in turn, then the default."""
         refuse_other_arguments(self.place, node, "ifs", "default")
         whens = []
         for part in node.args["ifs"]:
@@ -439,6 +445,7 @@ class FunctionReader:
         return ex.Call("case", (*operands, last), type_)
 
     def several(self, name: str, node: exp.Expr, null: Type) -> ex.Expr:
+        """Translate COALESCE, GREATEST or LEAST, with operands of one type."""
         nodes = [node.this, *node.expressions]
         type_, values = unify_types(
             self.place, node, nodes, [self.read(part, null) for part in nodes]
@@ -496,6 +503,7 @@ class FunctionReader:
         return ex.Call("digest", (self.text(node.this), ex.Const(name, "STRING")), "STRING")
 
     def matches(self, node: exp.Expr) -> ex.Expr:
+        """Translate RLIKE; refuse patterns beyond the supported regular expressions."""
         refuse_other_arguments(self.place, node, "this", "expression")
         subject, pattern = self.wanted(node.this, "STRING"), self.text(node.expression)
         said = pattern.value if isinstance(pattern, ex.Const) else None

@@ -104,6 +104,7 @@ class VerbReader(QueryReader):
         return st.Optimize(self.sql, schema.name, where, "all", names)
 
     def vacuum(self, schema: Schema, hours: list[int]) -> st.Vacuum:
+        """Return the VACUUM; refuse a retention below the supported minimum."""
         if any(number < RETENTION for number in hours):
             self.place.refuse(
                 None,

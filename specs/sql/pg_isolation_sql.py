@@ -201,6 +201,7 @@ def table_scans(tree: exp.Expr) -> Iterator[TableScan]:
 
 
 def _statement(text: str, place: str) -> PgStatement:
+    """Return the statement as one of the small trees, or raise RecordingError."""
     words = " ".join(re.sub(BLANK, " ", text).upper().replace(" ,", ",").split())
     if found := BEGIN.fullmatch(words):
         return PgBegin(found[1] or "READ COMMITTED", bool(found["wait"]) and not found["not"])
@@ -236,6 +237,7 @@ def _statement(text: str, place: str) -> PgStatement:
 
 
 def _unread(text: str, place: str, what: str = "") -> RecordingError:
+    """Return the error for unsupported SQL; `what` is the unsupported part."""
     part = f" has '{brief(what, 60)}'," if what else ","
     return RecordingError(
         f"{place}: '{brief(text, 60)}'{part} of which nobody here says which rows it reads"
@@ -248,6 +250,7 @@ def _plain(tree: exp.Expr, parts: frozenset[str] | set[str]) -> bool:
 
 
 def _refuse_unknown(tree: exp.Expr, text: str, place: str) -> None:
+    """Raise RecordingError for unsupported nodes, clauses, joins and orderings of strings."""
     for node in tree.walk():
         if type(node) not in KNOWN:
             raise _unread(text, place, node.sql("postgres"))
@@ -272,6 +275,7 @@ def _refuse_unknown(tree: exp.Expr, text: str, place: str) -> None:
 
 
 def _made(schema: exp.Schema, text: str, place: str) -> MadeTable:
+    """Return the table that CREATE TABLE defines, with its columns and unique keys."""
     columns: list[tuple[str, str]] = []
     keys: list[tuple[str, ...]] = []
     for part in schema.expressions:

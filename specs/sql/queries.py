@@ -75,6 +75,7 @@ class QueryReader:
     # Tables
 
     def table(self, node: exp.Expr | None, *handled: str) -> tuple[Schema, Side]:
+        """Return the schema of a table and its side under its alias; refuse unknown tables."""
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             self.place.refuse(node, "expected a table's name")
         refuse_other_arguments(self.place, node, "this", "alias", "db", "catalog", *handled)
@@ -99,12 +100,14 @@ class QueryReader:
         return NameScope(self.place, sides)
 
     def where(self, scope: NameScope, node: exp.Expr | None) -> ex.Expr | None:
+        """Return the condition of a WHERE clause, or None if absent."""
         if node is None:
             return None
         refuse_other_arguments(self.place, node, "this")
         return self.condition(scope, node.this)
 
     def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
+        """Return the condition; refuse one that is not BOOLEAN or cannot be normalized."""
         condition = read_expression(scope, node)
         if isinstance(condition, ex.Opaque):
             condition = replace(condition, type="BOOLEAN")
@@ -179,6 +182,7 @@ class QueryReader:
     def constants(
         self, nodes: list[exp.Expr], types: tuple[Type, ...] | None, scope: NameScope | None = None
     ) -> tuple[ex.Expr, ...]:
+        """Return a row of constant expressions; `types` are those of untyped NULLs."""
         return tuple(
             read_expression(
                 scope or self.scope(),
@@ -190,6 +194,7 @@ class QueryReader:
         )
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
+        """Return a SELECT from one table, or from none."""
         handled = ("expressions", "from_", "where", "group", *self.handled)
         source = node.args.get("from_")
         if source is None:
@@ -419,6 +424,7 @@ class JoinReader(QueryReader):
             self.named[name] = part
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
+        """Return a SELECT, as a join if it reads several tables or a nested query."""
         self.name(node)
         if views := node.args.get("laterals"):
             self.place.refuse(
@@ -437,6 +443,7 @@ class JoinReader(QueryReader):
         return not node.db and node.name.lower() in self.named
 
     def join(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Joined:
+        """Return a join with its sources, items and conditions."""
         first = node.args["from_"].this
         query, side = self.side(first)
         sources = [qu.JoinSource(query)]
@@ -475,6 +482,7 @@ class JoinReader(QueryReader):
         *,
         grouped: bool,
     ) -> tuple[ex.Expr, ...]:
+        """Return the items of a SELECT over a join, with stars expanded."""
         items: list[ex.Expr] = []
         context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"
         for item in node.expressions:

@@ -105,6 +105,7 @@ class StoringReader(JoinReader):
     def sets(
         self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: NameScope
     ) -> tuple[tuple[int, ex.Expr], ...]:
+        """Return the assignments by column index, sorted; refuse identity and repeated columns."""
         sets: dict[int, ex.Expr] = {}
         for node in nodes:
             if not isinstance(node, exp.EQ) or not isinstance(node.this, exp.Column):
@@ -129,6 +130,7 @@ class InsertReader(StoringReader):
 
     @resolves(exp.Insert)
     def insert(self, node: exp.Insert) -> st.Insert:
+        """Return the INSERT; omitted columns are generated or NULL."""
         self.name(node)
         refuse_other_arguments(
             self.place, node, "this", "expression", "overwrite", "where", "with_"
@@ -217,6 +219,7 @@ class InsertReader(StoringReader):
         return fixed
 
     def equalities(self, schema: Schema, fixed: dict[int, ex.Expr]) -> list[ex.Expr]:
+        """Return the equality with the fixed value for each partition column."""
         columns = ((i, schema.columns[i], value) for i, value in fixed.items())
         return [
             ex.Compare("=", ex.ColumnRef(0, i, column.name, column.type), value)
@@ -282,6 +285,7 @@ class MergeReader(StoringReader):
 
     @resolves(exp.Merge)
     def merge(self, node: exp.Merge) -> st.Merge:
+        """Return the MERGE with its source, condition and clauses."""
         self.name(node)
         refuse_other_arguments(self.place, node, "this", "using", "on", "whens", "with_")
         schema, target = self.table(node.this)
@@ -337,6 +341,7 @@ class MergeReader(StoringReader):
         )
 
     def merge_source(self, node: exp.Expr) -> tuple[Side, qu.Query]:
+        """Return the side and query of a MERGE source; refuse unnamed columns."""
         if isinstance(node, exp.Table) and self.derived(node):
             query, side = self.side(node, several=True)
             return side, query
@@ -385,6 +390,7 @@ class MergeReader(StoringReader):
     def not_matched(
         self, schema: Schema, source: Side, condition: exp.Expr | None, then: exp.Expr
     ) -> st.NotMatchedClause:
+        """Return a WHEN NOT MATCHED clause, with a value for each column of the target."""
         scope = NameScope(self.place, (None, source), REFUSED)
         guard = None if condition is None else self.condition(scope, condition)
         if not isinstance(then, exp.Insert):
@@ -418,6 +424,7 @@ class RowsReader(StoringReader):
 
     @resolves(exp.Delete)
     def delete(self, node: exp.Delete) -> st.Delete:
+        """Return the DELETE."""
         if node.args.get("tables"):  # sqlglot's tree of DELETE with another word than FROM
             self.place.refuse(node.args["tables"][0], "write DELETE FROM table")
         refuse_other_arguments(self.place, node, "this", "where")
@@ -426,6 +433,7 @@ class RowsReader(StoringReader):
 
     @resolves(exp.Update)
     def update(self, node: exp.Update) -> st.Update:
+        """Return the UPDATE."""
         refuse_other_arguments(self.place, node, "this", "expressions", "where")
         schema, side = self.table(node.this)
         scope = NameScope(self.place, (side,), self.subquery)

@@ -110,6 +110,7 @@ def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
 
 
 def _resolved(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
+    """Return the statement with resolved names, translated by the reader of its kind."""
     word = _first(syntax)
     tree = None if word in KINDS else syntax.tree()
     kind = KINDS.get(word if tree is None else type(tree))

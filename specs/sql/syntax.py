@@ -99,6 +99,7 @@ def _grouped(select: exp.Select) -> None:
 
 
 def _plain(node: exp.Expr) -> exp.Expr | None:
+    """Return the reduced form of a node, or None if it has none or was changed in place."""
     subject = node.this.copy() if isinstance(node.this, exp.Expr) else None
     match node:
         case exp.Between() if subject is not None and not node.args.get("symmetric"):
@@ -208,6 +209,7 @@ class Syntax:
         return bind_text(self._unqualified(), self.values)
 
     def _unqualified(self) -> str:
+        """Return the text without the qualifiers before table names."""
         text = self.text
         if "." not in text:
             return text
@@ -319,6 +321,7 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
 
 
 def _tree(text: str, of: Syntax) -> exp.Expr:
+    """Return the parsed tree of one statement, or raise SqlError at the place of the problem."""
     try:
         trees = parse_sql(with_markers(text), "databricks")
     except SqlglotError as error:
@@ -370,6 +373,7 @@ def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:
 
 
 def _constant(value: Value) -> exp.Expr:
+    """Return the literal of a value as a sqlglot tree."""
     match value:
         case None:
             return exp.null()

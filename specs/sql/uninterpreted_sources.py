@@ -159,6 +159,7 @@ def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
 
 
 def _tree(text: str) -> exp.Expr | None:
+    """Return the parsed tree of a text, or None if it does not parse."""
     try:
         return parse_one(with_markers(one_line(text)), DIALECT)
     except SqlglotError:

@@ -328,6 +328,7 @@ def features_of(
 
 
 def _of_statement(statement: st.Statement) -> Iterator[Feature]:
+    """Yield the features of a statement."""
     yield from (name for name, kinds in KINDS.items() if isinstance(statement, kinds))
     yield from (name for name, kinds in OTHERS.items() if not isinstance(statement, kinds))
     if isinstance(statement, st.Insert):
@@ -351,6 +352,7 @@ def _of_statement(statement: st.Statement) -> Iterator[Feature]:
 
 
 def _of_client(client: ClientSettings) -> Iterator[Feature]:
+    """Yield the features of the client settings of a transaction."""
     if any(isinstance(aside, CacheTable) for aside in client.before):
         yield "CACHE TABLE"
     if client.let:
@@ -370,6 +372,7 @@ def _of_client(client: ClientSettings) -> Iterator[Feature]:
 
 
 def _of_table(schema: Schema) -> Iterator[Feature]:
+    """Yield the features of a table."""
     if not schema.exists:
         yield "a table that is not there at the start"
     if schema.parquet:
@@ -388,6 +391,7 @@ def _of_table(schema: Schema) -> Iterator[Feature]:
 
 
 def _of_step(step: Step) -> Iterator[Feature]:
+    """Yield the features of a step of a schedule."""
     if step.action.startswith("park-"):
         yield "a step park-…"
     if step.action == "park-init":
@@ -397,6 +401,7 @@ def _of_step(step: Step) -> Iterator[Feature]:
 
 
 def _of_file(file: RawFile) -> Iterator[Feature]:
+    """Yield the features of a declared file."""
     if file.stats is None:
         yield "a file without stats"
     if file.vector is not None:

@@ -182,6 +182,7 @@ def follow_table(
 
 
 def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
+    """Print a commit, the number of commits that it did not see, and its findings."""
     say(commit.words)
     read = commit.read_version
     if read is not None and read < commit.version - 1:
@@ -196,6 +197,7 @@ def _print_commit(commit: LogCommit, findings: Iterable[Finding]) -> None:
 def _here(
     names: list[str], budget: Budget, evidence: Path | None
 ) -> tuple[list[Audit], list[LogError]]:
+    """Audit tables in this process; return the audits and the errors of unreadable logs."""
     audits: list[Audit] = []
     errors: list[LogError] = []
     for name in names:
@@ -217,6 +219,7 @@ def _here(
 def _on_spark(
     names: list[str], master: str | None, out: Location | None, budget: Budget
 ) -> tuple[list[Audit], list[LogError]]:
+    """Audit tables on Spark; return the audits and the errors of unreadable logs."""
     from isolitmus.pipeline.audit_job import audit_all, refuse_no_findings
     from isolitmus.pipeline.spark import MASTER, open_spark
 
@@ -234,6 +237,7 @@ def _on_spark(
 
 
 def _print(done: Audit, *, first: bool) -> None:
+    """Print an audit: at most ``SHOWN`` findings of a kind, overview, notes and assumptions."""
     if not first:
         say()
     say(headline(done), bold=True)
@@ -263,6 +267,7 @@ def _versions(versions: Iterable[int]) -> str:
 
 
 def _write(path: Path, audits: list[Audit]) -> None:
+    """Write the HTML page of the audits."""
     from isolitmus.checker.render.audit import audit_page
     from isolitmus.cli.output import made_by_command
 

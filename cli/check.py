@@ -147,6 +147,7 @@ def check(
 def _checker(
     master: str | None, out: Location | None, levels: list[str] | None, pace: Pace
 ) -> Iterator[Callable[..., BulkCheck]]:
+    """Yield a function that checks history files on an open Spark session."""
     from isolitmus.pipeline.check_job import check_all, refuse_other_check
     from isolitmus.pipeline.spark import MASTER, open_spark
 

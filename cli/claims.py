@@ -125,6 +125,7 @@ def _chosen(names: list[str]) -> list[Claim]:
 
 
 def _known(option: str, text: str, known: object) -> set[str]:
+    """Return the names in a comma-separated option; raise IsolitmusError if one is unknown."""
     assert isinstance(known, dict)
     asked = split_names(option, text)
     for name in asked:
@@ -134,6 +135,7 @@ def _known(option: str, text: str, known: object) -> set[str]:
 
 
 def _verify(chosen: list[Claim], engines: list[str], within: Budget, *, as_json: bool) -> int:
+    """Verify claims on engines within a budget, print the results, and return the exit status."""
     from isolitmus.conformance.claim_evidence import VerifiedClaim, verify_claims
     from isolitmus.conformance.engines import refuse_unable
 

@@ -71,6 +71,7 @@ class Remedy:
 
 
 def _merge(day: str) -> str:
+    """Return a MERGE that inserts an order of this day unless its id exists."""
     return (
         f"MERGE INTO orders USING (SELECT {{fresh}} AS id, 25 AS amount, '{day}' AS day) AS new"
         " ON orders.id = new.id WHEN NOT MATCHED THEN INSERT *"
@@ -163,6 +164,7 @@ def follow_remedy(litmus: Litmus, inside: Scope, remedy: Remedy) -> Litmus:
 
 
 def _found(answer: Separation) -> str:
+    """Return the result of a separation in words."""
     if answer.found is None:
         return "no answer"
     if not answer.found:
@@ -366,6 +368,7 @@ class _Engines:
 
 
 def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
+    """Search for a counterexample, print it unless ``quiet``, and return the separation."""
     a, b, unexplained = question.a, question.b, question.unexplained
     with progress(f"separate {a} {b}") as tell:
         answer = separate(
@@ -392,6 +395,7 @@ def _ask(question: DemoQuestion, within: Budget, *, quiet: bool) -> Separation:
 
 
 def _replay(answer: Separation, engines: _Engines, *, quiet: bool) -> tuple[DemoRun, ...]:
+    """Run the counterexample under each protocol, on model and engine; compare the runs."""
     replays: list[DemoRun] = []
     litmus = answer.litmus
     for name in PROTOCOLS if isinstance(litmus, Litmus) else ():
@@ -413,6 +417,7 @@ def _differences(predicted: RunResult, observed: RunResult | None) -> tuple[str,
 
 
 def _say(replay: DemoRun, observed: RunResult) -> None:
+    """Print a run on the engine: outcomes, serial orders, and differences from the prediction."""
     run = observed.run
     outcomes = ", ".join(f"{name} {t.ending}" for name, t in run.transactions.items())
     verdict = "DIFFERENT from the prediction" if replay.differences else "as predicted"
@@ -425,6 +430,7 @@ def _say(replay: DemoRun, observed: RunResult) -> None:
 
 
 def _headline(runs: Sequence[DemoRun], differing: int, missing: str) -> str:
+    """Return the summary line: runs on real Delta, those that differ, and those only predicted."""
     done = sum(replay.observed is not None for replay in runs)
     if differing:
         headline = f"DIFFERENT from the prediction: {differing} of {done} runs on real Delta"
@@ -437,6 +443,7 @@ def _headline(runs: Sequence[DemoRun], differing: int, missing: str) -> str:
 
 
 def _run_json(replay: DemoRun) -> dict[str, object]:
+    """Return a run of the demo as a JSON object: predicted run, observed run, differences."""
     judged = replay.observed or replay.predicted
     return {
         "litmus": judged.litmus.name,

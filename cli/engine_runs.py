@@ -267,6 +267,7 @@ def _column(run: Run) -> str:
 
 
 def _print(name: str, compared: ComparedRun | PossibleRuns) -> None:
+    """Print a run of a litmus test with the lines of its comparison."""
     run = compared.run
     engine = "the model" if run.engine == MODEL else f"{run.engine} ({run.engine_version})"
     say(f"{name} on {engine} under {run.protocol}: {END_WORDS[compared.end]}")

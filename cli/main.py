@@ -127,6 +127,7 @@ class _Given:
     callback: Any
 
     def get_params(self, context: Any) -> list[Any]:
+        """Return the parameters, whose values typer converts only if missing or of another type."""
         kinds = {} if self.callback is None else get_type_hints(self.callback)
         parameters: list[Any] = super().get_params(context)  # type: ignore[misc] # the other base class has it
         for parameter in parameters:
@@ -136,6 +137,7 @@ class _Given:
 
 
 def _processing(parameter: Any, kind: Any) -> Callable[[Any, Any], Any]:
+    """Return a ``process_value`` for a parameter that keeps values already of type `kind`."""
     process, called = parameter.process_value, parameter.callback is not None
 
     def processed(context: Any, value: Any) -> Any:
@@ -158,6 +160,7 @@ class Group(_Given, TyperGroup):
 
 
 def _typer(**more: Any) -> typer.Typer:
+    """Return a Typer application without completion, Rich markup and Typer's tracebacks."""
     return typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
@@ -174,6 +177,7 @@ class _Verbs(Group):
         return list(VERBS)
 
     def get_command(self, _: Any, cmd_name: str) -> Any:
+        """Return the command of a verb, importing its module; None for an unknown verb."""
         if cmd_name not in VERBS:
             return None
         verb = getattr(import_module(f"isolitmus.cli.{cmd_name}"), cmd_name)
@@ -200,6 +204,7 @@ app = _typer(
 
 
 def _version(*, wanted: bool) -> None:
+    """Print the version and exit if ``--version`` is given."""
     if wanted:
         from importlib.metadata import version
 
@@ -333,6 +338,7 @@ def _report(defect: Exception) -> NoReturn:
 
 
 def _fail(error: IsolitmusError) -> NoReturn:
+    """Print an error to standard error and exit with its status."""
     from isolitmus.cli.output import warn
 
     warn(str(error))

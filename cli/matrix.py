@@ -185,6 +185,7 @@ def _meant(chosen: Matrix, engine: Engine) -> tuple[str, ...]:
 def _places(
     chosen: Matrix, layouts: str | None, shard: str | None, sample: int | None
 ) -> list[MatrixPlace]:
+    """Return the cases of a matrix that ``--layout``, ``--shard`` and ``--sample`` select."""
     wanted = list(chosen.layouts)
     if layouts is not None:
         wanted = split_names("layout", layouts)
@@ -265,6 +266,7 @@ def _print_grids(
     letters: Mapping[tuple[str, MatrixPlace], str],
     engine: str,
 ) -> None:
+    """Print a grid of letters for each protocol and layout, then the legend."""
     for protocol_name, layout in dict.fromkeys((under, place.layout) for under, place in keys):
         here = {
             (place.a, place.winner): letters.get((under, place), " ")
@@ -289,6 +291,7 @@ def _print_grids(
 def _print_comparison(
     known: MatrixEvidence, keys: list[tuple[str, MatrixPlace]], cells: list[MatrixCase]
 ) -> int:
+    """Print the differences between engine and model; return 1 if there are any, else 0."""
     unlike = [key for key in keys if key in known.differences]
     for under, place in unlike:
         say(f"{place.a}, with {place.winner} committing in between, {place.layout}, {under}:")

@@ -295,6 +295,7 @@ class Refusal:
 
     @property
     def _split(self) -> tuple[str, str]:
+        """Position that the error's text begins with, as ``:3:5`` or empty, and the rest."""
         text, path = str(self.error), Path(self.name)
         names = "|".join(map(re.escape, (self.name, path.name, path.stem)))
         found = re.match(rf"(?:{names})((?::\d+)*): ", text)

@@ -141,6 +141,7 @@ def _interleave(
     *,
     quiet: bool,
 ) -> None:
+    """Interleave the steps of each test under each spec; append the answers to `found`."""
     for task in _tasks(tests, done):
         form = format_named(task.test.format)
         if form.interleave is None:

@@ -340,6 +340,7 @@ def _relation_words(
 
 
 def _way(by: str | None) -> By | None:
+    """Return the method that ``--by`` names, or None; raise IsolitmusError if it is unknown."""
     ways: dict[str, By] = {"symbolic": "symbolic", "exhaustive": "exhaustive"}
     if by is None or by in ways:
         return ways.get(by or "")
@@ -362,6 +363,7 @@ def _relation(answers: list[Separation]) -> Strength:
 
 
 def _save(answer: Separation, path: Path) -> None:
+    """Write the counterexample to a file, or warn that there is none."""
     file = answer.file
     if file is None:
         warn(f"no counterexample was found, so {path} was not written")

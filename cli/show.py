@@ -80,6 +80,7 @@ class _Entry(GraphResult, Tabular):
         return Records(columns, (tuple(getattr(self, column) for column in columns),))
 
     def to_json(self) -> dict[str, object]:
+        """Return the entry as a JSON object, without the parts that it does not have."""
         keys = ("name", "kind", "title", "source", "text")
         document: dict[str, object] = {key: getattr(self, key) for key in keys}
         if self.denoted is not None:
@@ -209,6 +210,7 @@ def _list(kind: str, entries: list[_Entry], budget: Budget, tag: str | None) -> 
 
 
 def _one(name: str) -> _Entry:
+    """Return the entry of a name, error class or file; raise UnknownName if there is none."""
     name = catalogue.databricks_protocol(name)
     plain, _, _ = name.partition("@")  # a runtime may follow the name
     for names, read in KINDS.values():
@@ -249,6 +251,8 @@ def _carried(entry: _Entry, carriers: list[str], done: list[EngineRun], *, quiet
 
 
 def _spec(kind: str) -> Callable[[str], _Entry]:
+    """Return a function that reads a spec as an entry of this kind."""
+
     def read(name: str) -> _Entry:
         spec = catalogue.spec(name)
         return _Entry(
@@ -285,6 +289,7 @@ def _engine(name: str) -> _Entry:
 
 
 def _exception(name: str) -> _Entry:
+    """Return the entry of an exception: check, error classes, and the run of its first example."""
     known = exception_of(name)
     assert known is not None
     example = next(iter(known.examples), None)
@@ -350,6 +355,7 @@ def _tagged(tag: str) -> list[str]:
 
 
 def _print_list(entries: list[_Entry]) -> None:
+    """Print names and titles in columns, grouped by kind."""
     width = max((len(entry.name) for entry in entries), default=0)
     kind = ""
     for entry in entries:
@@ -362,6 +368,7 @@ def _print_list(entries: list[_Entry]) -> None:
 
 
 def _print(entry: _Entry) -> None:
+    """Print an entry in full: title, source, text, dependency graph and guarantees."""
     say(f"{entry.name} ({entry.kind}): {entry.title}")
     if entry.source:
         say(f"Source: {entry.source}")
@@ -382,6 +389,7 @@ def _print(entry: _Entry) -> None:
 
 
 def _print_frame(denoted: SpecDenotation) -> None:
+    """Print the dependency graph of an entry and the values of the spec's definitions in it."""
     failed = [f"without {', '.join(denoted.failed)}, which failed"] if denoted.failed else []
     supposed = [*failed, *(f"{clause}: one case is shown" for clause in denoted.unknown)]
     say()

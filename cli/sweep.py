@@ -280,6 +280,7 @@ def _keep(carried: Sequence[EngineRun], inside: Scope, out: Location, master: st
 def _refuse(
     cores: int | None, spark: bool, master: str | None, out: Location | None, keep: str | None
 ) -> None:
+    """Raise IsolitmusError if options have invalid values or exclude each other."""
     check_at_least(1, cores=cores)
     if keep is not None and keep not in KEEP:
         raise IsolitmusError(f"--keep is '{keep}'{near(keep, KEEP)}")
@@ -297,6 +298,7 @@ def _cores(cores: int) -> Iterator[Count]:
 
 @contextmanager
 def _spark(master: str | None, out: Location | None, keep: str | None) -> Iterator[Count]:
+    """Yield the function that counts a sweep on an open Spark session."""
     from isolitmus.pipeline.spark import MASTER, open_spark
     from isolitmus.pipeline.sweep_job import sweep as count_on_spark
 

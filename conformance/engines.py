@@ -102,6 +102,7 @@ def refuse_format(engine: Engine, name: str, form: str) -> None:
 
 
 def _other_format(engine: Engine, name: str, form: str) -> Refused:
+    """Return the error for a test whose format the engine does not support."""
     able = [each for each in engines() if _of_format(engine_named(each), form)]
     return Refused(
         f"{name} has format {form}, which {engine.product or engine.name} does not support;"
@@ -167,6 +168,7 @@ def run_cases(
 def _answers(
     engine: Engine, left: list[tuple[Litmus, Spec]], at_once: int | None
 ) -> Generator[Run | IsolitmusError, None, None]:
+    """Yield the run or error of each case; restart an engine that ends, up to ``STARTS`` starts."""
     from isolitmus.conformance.workers import run_together
 
     def attempt(case: tuple[Litmus, Spec]) -> Run | IsolitmusError:

@@ -79,6 +79,7 @@ class _Sentence:
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> str | TerminalRepr:
+        """Return only the message of isolitmus's errors; other failures as pytest shows them."""
         if isinstance(excinfo.value, IsolitmusError | NotMet):
             return str(excinfo.value)
         more = {} if style is None else {"style": style}
@@ -153,6 +154,7 @@ class LitmusItem(_Sentence, pytest.Item):
             raise NotMet("\n".join(self._words(compared)))
 
     def _words(self, compared: ComparedRun | PossibleRuns) -> Iterator[str]:
+        """Yield the lines of a failure: test, engine, protocol and comparison."""
         run = compared.run
         yield f"{self._test.name}: {self._test.title}"
         yield f"on {run.engine} ({run.engine_version}) under {run.protocol}:"

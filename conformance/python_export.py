@@ -168,6 +168,7 @@ def export_tests(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: E
 
 
 def _rendered(tests: Sequence[ExportedTest], form: ExportForm) -> str:
+    """Render the exported tests with the form's template, importing only the types they use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -234,6 +235,7 @@ def _literal(text: str) -> str:
 
 
 def _exported(test: Litmus | HistoryTest, spec: Spec, form: ExportForm) -> ExportedTest:
+    """Return a test for the template, with the model's prediction; raise Refused if it has none."""
     if isinstance(test, HistoryTest):
         raise Refused(f"{test.name}: an abstract history cannot be exported, only SQL for Delta")
     _refuse(test, form)
@@ -311,6 +313,7 @@ def _refuse(test: Litmus, form: ExportForm) -> None:
 
 
 def _step(test: Litmus, step: Step, races: Mapping[str, str]) -> ExportedStep:
+    """Return a step for the template: action on the statement, phase, table and settings."""
     statement, name = test.transactions[step.transaction], step.transaction
     begun = any(
         other.transaction == name
@@ -368,6 +371,7 @@ def _row(row: tuple[object, ...]) -> str:
 
 
 def _cell(value: object) -> str:
+    """Return a value as a Python expression."""
     match value:
         case str():
             return _literal(value)

@@ -102,6 +102,7 @@ class Worker(Generic[T]):
         return self._value  # type: ignore[return-value]  # T itself may be None
 
     def _run(self) -> None:
+        """Run the callable and keep its result or exception."""
         try:
             self._value = self._body()
         except BaseException as error:  # noqa: BLE001 - handed over to who waits

@@ -198,6 +198,7 @@ class Budget:
             signal.signal(signal.SIGUSR1, before)
 
     def _watch(self) -> None:
+        """Call the stop function while the budget is spent; end after ``IDLE`` idle seconds."""
         pause, idle = threading.Event(), 0.0
         while not pause.wait(PACE):
             with self._lock:
@@ -272,6 +273,7 @@ def in_use() -> int:
 
 
 def _numbers(folder: Path) -> list[str]:
+    """Return the names in a folder that are decimal numbers; empty if it cannot be listed."""
     with suppress(OSError):
         # os.listdir and open are faster than pathlib, and this runs often.
         return [name for name in os.listdir(folder) if name.isdecimal()]  # noqa: PTH208

@@ -41,6 +41,7 @@ class ReadableRepr:
         return repr(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002 - their protocol
+        """Print the text in IPython, line by line."""
         for k, line in enumerate(self.printed.splitlines()):
             if k:
                 printer.break_()

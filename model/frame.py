@@ -257,6 +257,7 @@ class FrameBuilder:
         self._sets |= dict.fromkeys(map(self._named, sets), 0)
 
     def _named(self, term: str | Term) -> str:
+        """Return the name of a term, recording a format's own; raise FrameError if unknown."""
         if isinstance(term, Term):
             self._own[term.name] = term
             return term.name

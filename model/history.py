@@ -262,6 +262,7 @@ class History(ObservedHistory, ReadableRepr):
 
 
 def _strings(table: Mapping[str, object], key: str, where: str = "") -> list[str]:
+    """Return a list of strings from a TOML table; raise HistoryError for other values."""
     value = table.get(key, [])
     if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
         raise HistoryError(f"{where}{key} is {value!r}; expected a list of strings")
@@ -285,6 +286,7 @@ def _status(ended: Mapping[Status, Sequence[str]], numbers: Collection[int]) -> 
 
 
 def _sets(table: Mapping[str, object]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the named sets of a TOML table with the numbers of their transactions."""
     return tuple(
         (name, tuple(read_transaction_name(member, f"sets.{name}") for member in members))
         for name, members in ((name, _strings(table, name, "sets.")) for name in table)

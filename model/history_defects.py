@@ -35,6 +35,7 @@ def refuse_defects(history: ObservedHistory) -> None:
 
 
 def _transactions(history: ObservedHistory) -> None:
+    """Raise HistoryError unless transactions ascend and their operations are consistent."""
     numbers = [t.number for t in history.transactions]
     for first, second in pairwise(numbers):
         if first >= second:
@@ -61,6 +62,7 @@ def _transactions(history: ObservedHistory) -> None:
 
 
 def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> None:
+    """Raise HistoryError unless a write has its transaction's number and the next part number."""
     version, name = write.version, transaction.name
     if version.writer != transaction.number:
         right = Version(version.object, transaction.number)
@@ -82,6 +84,7 @@ def _write(write: Write, transaction: Transaction, own: dict[str, Write]) -> Non
 def _predicate_read(
     read: PredicateRead, transaction: Transaction, written: Collection[Version]
 ) -> None:
+    """Raise HistoryError if a predicate read names unwritten versions or saw intermediate ones."""
     for version in (match.version for match in read.others):
         if version.writer != INITIAL and version not in written:
             raise HistoryError(
@@ -97,6 +100,7 @@ def _predicate_read(
 
 
 def _matches(history: ObservedHistory) -> None:
+    """Raise HistoryError if a predicate read saw two versions of an object, or matches differ."""
     stated: dict[tuple[str, Version], tuple[bool, str]] = {}
     for transaction, read in history.predicate_reads():
         seen: dict[str, Version] = {}
@@ -118,6 +122,7 @@ def _matches(history: ObservedHistory) -> None:
 
 
 def _sessions(history: ObservedHistory) -> None:
+    """Raise HistoryError if sessions name an unknown transaction or one transaction twice."""
     known = {t.number for t in history.transactions}
     places: dict[int, int] = {}
     for k, session in enumerate(history.sessions, 1):
@@ -134,6 +139,7 @@ def _sessions(history: ObservedHistory) -> None:
 
 
 def _schedule(history: ObservedHistory) -> None:
+    """Raise HistoryError if the schedule has unknown, repeated or misordered steps."""
     known = {t.number: len(t.operations) for t in history.transactions}
     places: dict[Moment, int] = {}
     for k, (number, moment) in enumerate(history.schedule, 1):
@@ -161,6 +167,7 @@ def _schedule(history: ObservedHistory) -> None:
 
 
 def _sets(history: ObservedHistory) -> None:
+    """Raise HistoryError if a set has an invalid or repeated name or member."""
     known = [t.number for t in history.transactions]
     names = [name for name, _ in history.sets]
     for name, members in history.sets:
@@ -190,6 +197,7 @@ def _before(moment: str | int, other: str | int) -> bool:
 
 
 def _order(history: ObservedHistory) -> None:
+    """Raise HistoryError if the version order is cyclic or names a version that it cannot order."""
     transactions = {t.number: t for t in history.transactions}
     after: dict[Version, set[Version]] = {}
     for first, second in history.order:
@@ -224,6 +232,7 @@ def _order(history: ObservedHistory) -> None:
 
 
 def _reach(after: dict[Version, set[Version]], start: Version) -> set[Version]:
+    """Return the versions that follow `start` in the transitive closure of `after`."""
     found: set[Version] = set()
     todo = [start]
     while todo:

@@ -345,6 +345,7 @@ def history_lines(history: History) -> Iterator[str]:
 
 
 def _head(test: Litmus | HistoryTest) -> Iterator[str]:
+    """Yield the lines of title, source and tags."""
     yield f"title    = {quoted(test.title)}"
     if test.source:
         yield f"source   = {quoted(test.source)}"
@@ -353,6 +354,7 @@ def _head(test: Litmus | HistoryTest) -> Iterator[str]:
 
 
 def _transaction(statement: Statement, client: ClientSettings) -> str:
+    """Return a transaction in TOML: its SQL, or an inline table if its client has settings."""
     sql = quoted(statement.sql)
     if isinstance(statement, Block) and not (statement.single and len(statement.statements) == 1):
         sql = toml_list(quoted(part.sql) for part in statement.statements)
@@ -388,6 +390,7 @@ def _transaction(statement: Statement, client: ClientSettings) -> str:
 
 
 def _table(schema: Schema, init: list[str]) -> Iterator[str]:
+    """Yield the lines of a table: its schema, then its init statements."""
     yield f"columns        = {quoted(schema.ddl())}"
     if schema.partitioned_by:
         yield f"partitioned_by = {toml_list(map(quoted, schema.partitioned_by))}"

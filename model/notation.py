@@ -385,6 +385,7 @@ def read_transaction_name(name: str, where: str) -> int:
 
 
 def _steps(text: str, where: str, use: str) -> Iterator[re.Match[str]]:
+    """Yield the operations of a text as matches of ``STEP``; raise HistoryError for other words."""
     position = 0
     while position < len(text):
         if text[position].isspace():
@@ -399,6 +400,7 @@ def _steps(text: str, where: str, use: str) -> Iterator[re.Match[str]]:
 
 
 def _operation(step: re.Match[str], text: str, where: str) -> Operation:
+    """Parse a read, predicate read, write or delete; raise HistoryError if it is malformed."""
     inside, place = step["inside"], step.start("inside")
     if step["kind"] in ("w", "d"):
         wrote = Write if step["kind"] == "w" else DeadWrite
@@ -416,6 +418,7 @@ def _operation(step: re.Match[str], text: str, where: str) -> Operation:
 
 
 def _matches(listed: str, text: str, where: str, place: int) -> tuple[Match, ...]:
+    """Parse a comma-separated list of versions, of which those with ``*`` match the predicate."""
     found: list[Match] = []
     if listed.strip():
         for part in listed.split(","):
@@ -427,6 +430,7 @@ def _matches(listed: str, text: str, where: str, place: int) -> tuple[Match, ...
 
 
 def _version(word: str, text: str, where: str, place: int) -> Version:
+    """Parse a version such as ``x0``; raise HistoryError if it is malformed."""
     match = VERSION.fullmatch(word.strip())
     if match is None:
         problem = (
@@ -441,6 +445,7 @@ def _of(match: re.Match[str]) -> Version:
 
 
 def _error(text: str, where: str, position: int, problem: str) -> HistoryError:
+    """Return an error that shows the text with a caret below the position."""
     shown, column = clip(text, position + 1)
     return HistoryError(
         f"{where}, column {position + 1}: {brief(problem)}\n  {shown}\n  {' ' * (column - 1)}^"

@@ -175,6 +175,7 @@ class Schedule:
 def _step(
     word: str, transactions: Collection[str], sequences: Mapping[str, int], *, scans: bool
 ) -> Step:
+    """Parse a step of a schedule; raise LitmusError if no transaction has it."""
     found = STEP.fullmatch(word)
     name = found["name"] if found else word.partition(".")[0]
     if scans and (whose := name.partition("[")[0]) in transactions and name != whose:

@@ -317,6 +317,7 @@ class Fold(Generic[R, S]):
     def _named(
         self, name: str, seen: dict[str, V], fold: Callable[[CatExpr], V], base: Callable[[str], V]
     ) -> V:
+        """Return the value of a name from `seen`, evaluating its definition or base term once."""
         if name not in seen:
             definition = self._definitions.get(name)
             seen[name] = base(name) if definition is None else fold(definition)

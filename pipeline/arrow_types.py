@@ -36,6 +36,7 @@ def arrow_type(sql: str) -> pa.DataType:
 
 
 def _of(type_: exp.DataType) -> pa.DataType:
+    """Return the Arrow type of a parsed SQL type; DECIMAL without digits is DECIMAL(10,0)."""
     inside = type_.expressions
     match type_.this:
         case exp.DataType.Type.ARRAY:

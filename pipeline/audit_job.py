@@ -168,6 +168,7 @@ def audit_function(
 
 
 def _rows(path: str) -> Iterator[tuple[str, str | None, list[int], str]]:
+    """Yield the rows of a table's audit: its summary and findings, or one of kind ``error``."""
     try:
         done = audit(Path(path))
     except LogError as error:

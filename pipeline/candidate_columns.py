@@ -75,6 +75,7 @@ class _ListedRows:
         self.ranks = np.array(found.ranks, np.int64)
 
     def candidates(self) -> Iterator[pa.StructArray]:
+        """Yield one array with a row for each candidate of the shard, with or without a history."""
         size = len(self.ranks) + sum(some.candidates for some in self.found.dropped)
         ranks = np.arange(self.found.first, self.found.first + size)
         outcome, position, exception = np.zeros((3, size), np.int64)
@@ -100,6 +101,7 @@ class _ListedRows:
         )
 
     def executions(self) -> Iterator[pa.StructArray]:
+        """Yield an array for each protocol: rows of histories, then of failed candidates."""
         found, frames = self.found, _Once(self.found.frames)
         judged = [self.listing.judged(frame) for frame in frames.things]
         for b, protocol in enumerate(self.work.protocols):
@@ -140,6 +142,7 @@ class _ListedRows:
             )
 
     def histories(self) -> Iterator[pa.StructArray]:
+        """Yield one array with a row for each history and its transactions and tables."""
         n, space, size = self.work.n, self.listing.space, len(self.ranks)
         _, k, version = self._choices(self.ranks)
         effects = _Once(self.found.effects)
@@ -181,6 +184,7 @@ class _ListedRows:
         )
 
     def verdicts(self) -> Iterator[pa.StructArray]:
+        """Yield an array for each level: its verdict on each history, with axiom and cycle."""
         frames = _Once(self.found.frames)
         judged = [self.listing.judged(frame) for frame in frames.things]
         for b, level in enumerate(self.work.levels):

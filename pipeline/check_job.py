@@ -242,6 +242,7 @@ def check_function(
 
 
 def _rows(of: HistoryFile, levels: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file: the verdicts on its histories, then errors of those not checked."""
     kind, path = of
     size, modified = _state(path)
     whole = {"file": str(path), "bytes": size, "modified": modified, "format": kind}
@@ -257,6 +258,7 @@ def _rows(of: HistoryFile, levels: Sequence[str] | None) -> Iterator[dict[str, A
 
 
 def _of_history(whole: dict[str, Any], checked: HistoryVerdicts) -> Iterator[dict[str, Any]]:
+    """Yield a row for each level: its verdict on the history with cycle, witness or reason."""
     whole |= {
         "transactions": checked.transactions,
         "operations": checked.operations,

@@ -116,6 +116,7 @@ class RecordedEngine:
         self._own = carry
 
     def _carried(self, test: Litmus, under: Spec) -> Run:
+        """Run a test on the engine and record the run, or the time limit before raising it."""
         try:
             seen: Run | TimeLimit = self._own(test, under)
         except TimeLimit as limit:

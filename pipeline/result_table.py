@@ -115,6 +115,7 @@ def refuse_without(what: str, out: Location, key: str, said: str, spark: Any = N
 
 
 def _property(spark: Any, out: Location, key: str) -> str | None:
+    """Return a property of a Delta table, empty if it is not set; None if there is no table."""
     from pyspark.errors import AnalysisException
 
     try:
@@ -170,6 +171,7 @@ class Table:
         return rows.repartition(1).write.format("delta").mode(mode)
 
     def _write(self, writer: Any) -> None:
+        """Save a DataFrame with this writer, by name in a catalog or by address."""
         if self._place.address is None:
             writer.saveAsTable(self._place.sql)
         else:

@@ -149,6 +149,7 @@ def _knock(master: str) -> None:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
+    """Yield a Spark Connect session and stop it; raise EngineUnavailable if none is created."""
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -321,6 +322,7 @@ def ship_package(spark: Any, function: Batches) -> Batches:
 
 
 def _pickled(function: Batches) -> bytes:
+    """Serialize a function with PySpark's cloudpickle."""
     from pyspark import cloudpickle
 
     dumps: Callable[[Any], bytes] = cloudpickle.dumps

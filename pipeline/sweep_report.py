@@ -67,6 +67,7 @@ def sum_tables(folder: SweepFolder) -> SweepPage:
 
 
 def _summed(folder: SweepFolder) -> SweepPage:
+    """Return the data of the report's page, aggregated from a sweep's tables."""
     stops = folder.rows(STOPS) if folder.has("verdicts") else []
     kinds = folder.rows(KINDS) if folder.has("findings") else []
     patterns = [sql for (sql,) in folder.rows("SELECT sql FROM statements ORDER BY statement")]
@@ -155,6 +156,7 @@ class SweepFolder:
         return {name: read(text, name) for name, text in {**self.protocols, **self.levels}.items()}
 
     def _view(self, path: Path, table: ResultTable) -> None:
+        """Create a DuckDB view of a table's Parquet files, or an empty table if there are none."""
         types = {
             name: exp.DataType.build(column.type, dialect="spark").sql("duckdb")
             for name, column in table.columns.items()

@@ -96,6 +96,7 @@ def count_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
 
 
 def _rows(work: Work, index: int, each: int, tallies: Tallies) -> Iterator[dict[str, Any]]:
+    """Yield a shard's rows of the table of counts, one for each protocol and level."""
     failure = tallies.failure
     for protocol, tally in tallies.of.items():
         for level, forbidden in tally.forbidden.items():
@@ -121,6 +122,7 @@ def _rows(work: Work, index: int, each: int, tallies: Tallies) -> Iterator[dict[
 
 
 def _first(found: First | None) -> dict[str, Any] | None:
+    """Return the smallest candidate as a STRUCT of the table of counts, or None."""
     if found is None:
         return None
     init, last, choices = found
@@ -168,6 +170,7 @@ def _choices(steps: Iterable[Mapping[str, int]]) -> Choices:
 
 
 def _failure(row: Mapping[str, Any] | None) -> FailedStatement | None:
+    """Return the failed statement in a STRUCT of the table of counts, or None."""
     if row is None:
         return None
     return FailedStatement(

@@ -381,6 +381,7 @@ class SweepData:
                 )
 
     def _numbers(self, name: str, by: str | None = None, where: str = "true") -> Any:
+        """Return the number of matching rows by value of `by`; None without the table."""
         if name not in self.tables:
             return None
         rows = self.tables[name].rows(f"{self._own} AND {where}")
@@ -398,6 +399,7 @@ class SweepData:
         return {row["level"]: row["count"] for row in both.groupBy("level").count().collect()}
 
     def _wrong(self, name: str, what: str) -> IsolitmusError:
+        """Return the error for a table with rows of another writer."""
         return IsolitmusError(
             f"--out {self._place}: the table {name} has {what}: somebody else wrote there; remove"
             " the folder"
@@ -447,6 +449,7 @@ def _about(work: Work, keep: str, cut: Shards) -> dict[str, object]:
 
 
 def _differs(key: str, known: Mapping[str, Any], own: object, work: Work) -> str:
+    """Return the reason why existing tables do not belong to this sweep, and the fix."""
     if not known:
         return "it holds no tables of a sweep; name a folder that is not there yet"
     if key == "version":
@@ -466,6 +469,7 @@ def _differs(key: str, known: Mapping[str, Any], own: object, work: Work) -> str
 
 
 def _statements(scope: Scope) -> list[dict[str, Any]]:
+    """Return the rows of the table of statements, one for each statement of the scope."""
     return [
         {
             "statement": k,
@@ -494,6 +498,7 @@ def _pattern(first: str, second: str) -> str:
 
 
 def _inits(scope: Scope) -> list[dict[str, Any]]:
+    """Return the rows of the table of initial contents, one for each init of the scope."""
     return [
         {"init": k, "sql": [statement.sql for statement in init]}
         for k, init in enumerate(scope.inits)

@@ -383,6 +383,7 @@ def _row(cells: tuple[str | None, ...], schemas: tuple[Schema, ...]) -> Row:
 
 
 def _value(column: Column, cell: str | None) -> Value:
+    """Convert a cell, as the database prints it, to a value of the column's type."""
     if cell is None:
         return None
     match column.type:

@@ -370,6 +370,7 @@ def _filled(
 def _initialise(
     litmus: Litmus, tables: EngineTables, parking: Parking, session: Session
 ) -> tuple[int, ...]:
+    """Run the init statements; return the version after each, or raise LitmusError if one fails."""
     versions = []
     for statement in litmus.init:
         run = statement_body(statement, tables.client(target_table(statement)))
@@ -428,6 +429,7 @@ class _SparkReplay:
         self._clients = SparkClients(litmus, tables, inits)
 
     def run(self, protocol: str) -> Run:
+        """Execute the schedule and return the observed run."""
         try:
             for step in self._litmus.schedule.steps:
                 self._take(step)
@@ -446,6 +448,7 @@ class _SparkReplay:
         )
 
     def _take(self, step: Step) -> None:
+        """Execute a step: start the transaction's thread or release it, and record new commits."""
         name = step.transaction
         if name in self._others:
             self._others[name].take(step)
@@ -485,6 +488,7 @@ class _SparkReplay:
         return f"{name}, {self._litmus.transactions[name].sql!r},"
 
     def _observed(self, name: str) -> TransactionRun:
+        """Return what was observed of a transaction: its outcome with versions, rows or error."""
         if name in self._others:
             return self._others[name].observed(name)
         started, statement = self._started[name], self._litmus.transactions[name]

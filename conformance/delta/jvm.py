@@ -98,6 +98,7 @@ def _ended(process: subprocess.Popen[bytes], error: Exception) -> bool:
 def _launch(
     java: Java, conf: Mapping[str, str], address: Path, output: Any
 ) -> subprocess.Popen[bytes]:
+    """Start Spark's launcher in a new process session; raise EngineUnavailable if that fails."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
@@ -126,6 +127,7 @@ def _launch(
 def _await(
     process: subprocess.Popen[bytes], address: Path, log: Path, conf: Mapping[str, str]
 ) -> None:
+    """Wait for the JVM's address file; raise EngineUnavailable or TimeLimit if it never comes."""
     end = time.monotonic() + START_LIMIT
     while not address.exists():
         if process.poll() is not None:
@@ -173,6 +175,7 @@ def _read_address(address: Path) -> tuple[int, str]:
 
 
 def _connect(port: int, secret: str) -> Any:
+    """Return a gateway to the JVM; restore the environment variables set for PySpark."""
     from pyspark.java_gateway import launch_gateway
 
     ours = {

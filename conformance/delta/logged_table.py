@@ -106,6 +106,7 @@ class LoggedTable:
         return partition, _count(file), file.marked, stats
 
     def _stats(self, name: str, said: Mapping[str, Any], path: str) -> Stats | None:
+        """Return a column's logged statistics, without bounds for BOOLEAN, or None."""
         least, greatest, nulls = (
             said.get(key, {}).get(self.physical[name])
             for key in ("minValues", "maxValues", "nullCount")
@@ -202,6 +203,7 @@ def _newest(actions: Iterable[A | None]) -> A:
 
 
 def _refuse_column(column: Mapping[str, Any]) -> None:
+    """Raise NotModelled if a column is NOT NULL or has metadata that is unsupported."""
     name = column["name"]
     if column.get("nullable") is False:
         raise NotModelled(f"column {name} is NOT NULL, which is unsupported")

@@ -203,6 +203,8 @@ def _number(phase: Phase | None) -> int:
 
 
 def _attempt(identity: str, read: str, phase: str, version: str, failed_at: str) -> CommitAttempt:
+    """Parse the fields of a commit attempt; the number ``NONE`` stands for None."""
+
     def number(text: str) -> int | None:
         return None if int(text) == NONE else int(text)
 
@@ -255,6 +257,7 @@ class HeldTransaction(Generic[T]):
         self._worker.start()
 
     def _run(self, body: Callable[[], T]) -> T:
+        """Run the statement inside the gate, in its own Spark job group."""
         context = self._session.spark.sparkContext
         context.setJobGroup(self._group, self.name, interruptOnCancel=True)
         self.gate.enter()

@@ -129,6 +129,7 @@ def raw_body(
 def _read(  # noqa: PLR0917
     raw_read: rw.RawRead, transaction: Any, schema: Schema, path: Path, session: Session, spark: Any
 ) -> None:
+    """Record a read in a transaction, through the method that Delta calls for it."""
     match raw_read:
         case rw.Filter(sql=sql):
             rows = spark.read.format("delta").load(str(path)).where(sql)
@@ -184,6 +185,7 @@ def _written(statement: rw.Raw, transaction: Any, schema: Schema) -> Iterable[di
 
 
 def _add(file: RawFile, schema: Schema, *, data_change: bool) -> dict[str, Any]:
+    """Return an AddFile action as JSON; with a deletion vector, its bounds are not tight."""
     add: dict[str, Any] = {
         "path": file.path,
         "partitionValues": _partition(file.partition, schema),
@@ -199,6 +201,7 @@ def _add(file: RawFile, schema: Schema, *, data_change: bool) -> dict[str, Any]:
 
 
 def _vector(file: RawFile) -> dict[str, Any]:
+    """Return the field ``deletionVector`` of an action; empty for a file without one."""
     if file.vector is None:
         return {}
     vector = {
@@ -222,6 +225,7 @@ def _text(value: Value) -> str | None:
 
 
 def _changed_metadata(change: rw.MetadataChange, transaction: Any) -> dict[str, Any]:
+    """Return the transaction's metadata with the change applied, as JSON."""
     metadata: dict[str, Any] = json.loads(transaction.metadata().json())["metaData"]
     kept = {k: v for k, v in metadata["configuration"].items() if k not in change.unset}
     metadata["configuration"] = {**kept, **change.configuration}
@@ -233,6 +237,7 @@ def _changed_metadata(change: rw.MetadataChange, transaction: Any) -> dict[str, 
 
 
 def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, Any]:
+    """Return the table's protocol as JSON, with the added features and those they require."""
     protocol: dict[str, Any] = json.loads(transaction.protocol().json())["protocol"]
     if not change.features:
         return protocol
@@ -244,6 +249,7 @@ def _changed_protocol(change: rw.ProtocolChange, transaction: Any) -> dict[str, 
 
 
 def _protocol(features: Iterable[str]) -> dict[str, Any]:
+    """Return a protocol action with these features, and reader version 3 if one needs it."""
     features = sorted(features)
     readers = [feature for feature in features if FEATURES[feature]]
     protocol = {"minReaderVersion": 3 if readers else 1, "minWriterVersion": 7}
@@ -255,6 +261,7 @@ def _protocol(features: Iterable[str]) -> dict[str, Any]:
 
 
 def _operation(session: Session, name: str = "ManualUpdate", transaction: Any = None) -> Any:
+    """Return the object of DeltaOperations with this name, with minimal arguments."""
     operations = session.java(f"{DELTA}.DeltaOperations")
     match name:
         case "ManualUpdate":

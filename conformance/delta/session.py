@@ -269,6 +269,7 @@ _shared: list[Session] = []
 
 @contextmanager
 def _share(session: Session) -> Iterator[None]:
+    """Share the session with calls of ``open_session`` while the block runs."""
     _shared.append(session)
     try:
         yield
@@ -329,6 +330,7 @@ def shared_spark() -> Iterator[Any]:
 
 
 def _package_versions() -> dict[str, str]:
+    """Return the versions of the required packages; raise EngineUnavailable if one differs."""
     found = {}
     for package, wanted in PACKAGES.items():
         try:
@@ -346,6 +348,7 @@ def _package_versions() -> dict[str, str]:
 
 
 def _refuse_a_second() -> None:
+    """Raise EngineUnavailable if another Spark session is open in this process."""
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - no public name
@@ -356,6 +359,7 @@ def _refuse_a_second() -> None:
 
 
 def _configuration(directory: Path, versions: Mapping[str, str]) -> dict[str, str]:
+    """Return Spark's configuration for a session with its files in this directory."""
     spark = ".".join(versions["pyspark"].split(".")[:2])
     return {
         "spark.app.name": "isolitmus",
@@ -373,6 +377,7 @@ def _configuration(directory: Path, versions: Mapping[str, str]) -> dict[str, st
 
 @contextmanager
 def _spark(opened: Any, conf: Mapping[str, str]) -> Iterator[Any]:
+    """Yield a Spark session on an open gateway; afterwards stop it and clear PySpark's globals."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 

@@ -154,6 +154,7 @@ def _simple_name(java: Any) -> str:
 
 
 def _error_class(java: Any, jvm: Any) -> str | None:
+    """Return the error class (condition) of a Java exception, or None if it has none."""
     if not jvm.py4j.reflection.TypeUtil.isInstanceOf("org.apache.spark.SparkThrowable", java):
         return None
     name = java.getCondition()

@@ -89,6 +89,7 @@ def _joined(
     paths: Mapping[str, Path],
     chronicle: CommitHistory,
 ) -> Iterator[Writer]:
+    """Yield a writer for tables created by Spark; raise Refused if the protocol sets a level."""
     level = PROTOCOLS[release][protocol]
     if level is not None:
         raise Refused(
@@ -102,6 +103,7 @@ def _joined(
 
 
 def _engine(release: str, name: str, title: str) -> Engine:
+    """Return the engine of a release of deltalake."""
     return Engine(
         name,
         title,
@@ -143,6 +145,7 @@ class _DeltalakeReplay:
         self._writer = Writer(litmus, worker, self._paths, self._chronicle, level=level)
 
     def run(self, protocol: str) -> Run:
+        """Execute the schedule and return the observed run."""
         for step in self._litmus.schedule.steps:
             self._writer.take(step)
         return Run(
@@ -156,6 +159,7 @@ class _DeltalakeReplay:
         )
 
     def _create(self, schema: Schema, path: Path, level: str | None) -> None:
+        """Create a table with the level as a property; raise Refused if delta-rs cannot."""
         refuse_unlike_table(schema)
         said = {} if level is None else {LEVEL_KEY: level}
         try:
@@ -170,6 +174,7 @@ class _DeltalakeReplay:
             raise Refused(f"table {schema.name}: {error_line(error)}") from None
 
     def _rows_by_version(self, path: Path, first: int, last: int) -> Mapping[int, Rows]:
+        """Return the rows of a table at each version from `first` to `last`."""
         name = next(n for n, p in self._paths.items() if p == path)
         rows = {}
         for version in range(first, last + 1):

@@ -36,6 +36,7 @@ def hello(_: Request) -> object:
 
 
 def create(request: Request) -> None:
+    """Create an empty Delta table with these columns, partition columns and properties."""
     import pyarrow as pa
     from deltalake import DeltaTable, Schema
 
@@ -49,6 +50,7 @@ def create(request: Request) -> None:
 
 
 def open_(request: Request) -> object:
+    """Open a table at a version, by default the latest, under a handle; return the version."""
     from deltalake import DeltaTable
 
     table = handles[request["handle"]] = DeltaTable(request["path"], version=request.get("version"))
@@ -60,6 +62,7 @@ def close(request: Request) -> None:
 
 
 def rows(request: Request) -> object:
+    """Return the rows of an open table, each a list of JSON values."""
     import pyarrow as pa
     from deltalake import QueryBuilder
 
@@ -70,6 +73,7 @@ def rows(request: Request) -> object:
 
 
 def write(request: Request) -> None:
+    """Write rows with ``write_deltalake``: append or overwrite, perhaps limited by a predicate."""
     from deltalake import write_deltalake
 
     write_deltalake(
@@ -90,6 +94,7 @@ def update(request: Request) -> None:
 
 
 def merge(request: Request) -> None:
+    """Execute a MERGE of rows into an open table."""
     source = _table(request["columns"], request["rows"])
     merger = handles[request["handle"]].merge(
         source,
@@ -107,6 +112,7 @@ def merge(request: Request) -> None:
 
 
 def optimize(request: Request) -> None:
+    """Compact or Z-order the files of an open table, perhaps only in some partitions."""
     optimizer = handles[request["handle"]].optimize
     filters = [tuple(part) for part in request["partitions"]] or None
     if request["zorder"]:
@@ -124,6 +130,7 @@ def _says(request: Request) -> Any:
 
 
 def _table(columns: list[tuple[str, str]], values: list[list[Any]]) -> Any:
+    """Return rows as a PyArrow table with these columns."""
     import pyarrow as pa
 
     arrays = [

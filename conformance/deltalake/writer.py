@@ -108,6 +108,7 @@ def api_call(
 def _insert(
     statement: st.Insert, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
+    """Return the request of an INSERT with rows from DuckDB; raise Refused if unsupported."""
     schema = schemas[statement.target]
     special = {
         "dynamic partition overwrite": statement.options.dynamic,
@@ -146,6 +147,7 @@ def _insert(
 
 
 def _one_file(sql: str, query: qu.Query) -> None:
+    """Raise Refused if a query has several branches, for which delta-rs would write one file."""
     if len(query) > 1:
         raise Refused(
             f"'{sql}': UNION ALL writes one file per branch; delta-rs writes a single file"
@@ -165,6 +167,7 @@ def _replaced(statement: st.Insert, schema: Schema) -> str | None:
 
 
 def _update(statement: st.Update, schema: Schema) -> Request:
+    """Return the request of an UPDATE, with its assignments as SQL texts."""
     tree = syntax_of(statement).tree()
     sets = {
         _name(pair.this.name, schema): _text(pair.expression, schema)
@@ -176,6 +179,7 @@ def _update(statement: st.Update, schema: Schema) -> Request:
 def _merge(
     statement: st.Merge, schemas: Mapping[str, Schema], duck: duckdb.DuckDBPyConnection
 ) -> Request:
+    """Return the request of a MERGE, with source rows computed by DuckDB."""
     schema = schemas[statement.target]
     tree = syntax_of(statement).tree()
     using = tree.args["using"]
@@ -208,6 +212,7 @@ def _merge(
 
 
 def _assigned(then: exp.Update, schema: Schema, using: exp.Expr) -> dict[str, str]:
+    """Return the SQL assigned to each column; ``UPDATE SET *`` takes the source's columns."""
     pairs = [pair for pair in then.expressions if isinstance(pair, exp.EQ)]
     if not pairs:
         return {c.name: f'"{using.alias_or_name}"."{c.name}"' for c in schema.columns}
@@ -215,6 +220,7 @@ def _assigned(then: exp.Update, schema: Schema, using: exp.Expr) -> dict[str, st
 
 
 def _inserted(then: exp.Insert, schema: Schema, using: exp.Expr) -> dict[str, str]:
+    """Return the SQL inserted into each column; ``INSERT *`` takes the source's columns."""
     if isinstance(then.this, exp.Star):
         return {c.name: f'"{using.alias_or_name}"."{c.name}"' for c in schema.columns}
     names = [c.name for c in schema.columns]
@@ -224,6 +230,7 @@ def _inserted(then: exp.Insert, schema: Schema, using: exp.Expr) -> dict[str, st
 
 
 def _optimize(statement: st.Optimize, schema: Schema) -> Request:
+    """Return the request of an OPTIMIZE; raise Refused for purges and unsupported conditions."""
     if statement.rewrite == "vector":
         raise Refused(f"'{statement.sql}': delta-rs writes no deletion vectors to purge")
     filters = []
@@ -370,6 +377,7 @@ class Writer:
             raise Refused(f"{step}: {error_line(error)}") from None
 
     def _take(self, step: Step) -> None:
+        """Execute a step: start the transaction if it begins, and send its request if it ends."""
         name = step.transaction
         if step.action in ("park-init", "park-prepare"):
             raise Refused(
@@ -398,6 +406,7 @@ class Writer:
         }
 
     def _start(self, name: str) -> None:
+        """Run a query, or prepare a statement's request; record DuckDB's error if it fails."""
         statement = bind_parameters(self._litmus.transactions[name], self._values[name])
         started = self._started[name] = _StartedRequest(self._chronicle.version)
         try:
@@ -419,6 +428,7 @@ class Writer:
         return {**request, "handle": f"{handle} {self._name(target)}"}
 
     def _carry_out(self, name: str, request: dict[str, Any]) -> EngineError | None:
+        """Send a request and return its error or None; raise Refused if it is unsupported."""
         try:
             self._worker.ask(**request)
         except EngineError as error:
@@ -443,6 +453,7 @@ class Writer:
         return duck
 
     def _read(self, name: str, statement: Read) -> Rows:
+        """Return the sorted rows of a query on the transaction's snapshot."""
         found = self._snapshot(name).execute(
             translate_query(syntax_of(statement).tree(), self._litmus.tables)
         )

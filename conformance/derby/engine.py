@@ -29,6 +29,7 @@ TYPES = {
 
 
 def _text(tree: exp.Expr) -> str:
+    """Return SQL for Derby: ``FETCH FIRST`` for ``LIMIT``, without ``NULLS FIRST`` and ``LAST``."""
     tree = tree.copy()
     for limit in list(tree.find_all(exp.Limit)):
         limit.replace(exp.Fetch(direction="FIRST", count=limit.expression))

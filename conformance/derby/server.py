@@ -138,6 +138,7 @@ class DerbyServer:
         return answer["reply"]
 
     def _why(self) -> str:
+        """Return the reason why the JVM ended: its signal, or exit status and output."""
         status = self._process.wait(GRACE)
         if status < 0:
             return f"Derby's JVM was killed by {signal.Signals(-status).name}"
@@ -175,6 +176,7 @@ def derby_jars() -> tuple[Path, ...]:
 def _launched(
     java: str, found: tuple[Path, ...], said: IO[bytes]
 ) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield the process of a Derby server, which is ended afterwards."""
     source = Path(__file__).with_name("Connections.java")
     command = [
         *(java, *OPTIONS, "-cp", os.pathsep.join(map(str, found))),
@@ -198,6 +200,7 @@ def _launched(
 
 
 def _connection(told: Mapping[str, Any]) -> Connection:
+    """Return the state of a connection from the server's JSON."""
     failure = told["failure"]
     return Connection(
         told["state"],

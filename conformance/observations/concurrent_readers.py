@@ -18,6 +18,7 @@ __all__ = ["JOB", "STREAM", "STREAM_PRINTED"]
 
 
 def _counted_twice(session: Session, folder: Path, _: Interruption) -> Facts:
+    """Count a table before and after another INSERT, by DataFrame, view and version."""
     spark, path = session.fresh(), folder / "t"
     name = make_table(spark, path, 1, 2)
     frame = spark.read.format("delta").load(str(path))

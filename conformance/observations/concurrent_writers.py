@@ -29,6 +29,7 @@ SECONDS = 180.0
 
 
 def _one_checkpoint(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    """Run a streaming query while another with the same checkpoint is held before its commit."""
     spark, target = session.fresh(), folder / "target"
     make_table(spark, folder / "source", 1, 2)
     name = make_table(spark, target)
@@ -108,6 +109,7 @@ LOSERS = {
 
 
 def _overtaken(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    """Hold DML before its commit while an upgrade runs, and INSERTs while tables change."""
     found: dict[str, object] = {}
     for loser, statement in LOSERS.items():
         path = folder / loser.replace(" ", "")
@@ -175,6 +177,7 @@ SEVERAL = Observation(
 
 
 def _unmapped(session: Session, folder: Path, _: Interruption) -> Facts:
+    """Turn off column mapping; count the files before it and the files that it removes."""
     mapped = "'delta.columnMapping.mode' = 'name'"
     name = make_table(session.spark, folder / "t", 1, properties=mapped)
     session.spark.sql(f"INSERT INTO {name} VALUES (2)")
@@ -202,6 +205,7 @@ FEATURES = {"that it knows": "changeDataFeed", "that it does not know": "ofLater
 
 
 def _upgraded(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    """Hold INSERTs before their commit while the table gets a feature; then retry and query."""
     found: dict[str, object] = {}
     for known, feature in FEATURES.items():
         path = folder / feature
@@ -271,6 +275,7 @@ COMMANDS = {
 
 
 def _conditions(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    """Run commands with rejected conditions, and DELETEs held while an UPDATE commits."""
     spark, name = session.spark, f"delta.`{folder / 't'}`"
     columns = "id INT, s STRUCT<a: INT>, a ARRAY<INT>, m MAP<STRING, INT>"
     spark.sql(f"CREATE TABLE {name} ({columns}) USING delta TBLPROPERTIES ({VECTORS})")

@@ -104,6 +104,7 @@ class _Clients:
 
 
 def _declared(clients: _Clients) -> Facts:
+    """Run orphan and overdraft anomalies without and with declared constraints."""
     found: dict[str, object] = {}
     for how, key, check in (
         ("by hand", "", ""),
@@ -174,6 +175,7 @@ DECLARED = DatabaseObservation(
 
 
 def _uncommitted(clients: _Clients) -> Facts:
+    """Query a row at READ UNCOMMITTED before, during and after another transaction's UPDATE."""
     clients.make("account", "balance INT", "100")
     clients.begin(READ_COMMITTED, "writer")
     clients.begin("read uncommitted", "reader")

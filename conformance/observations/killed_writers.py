@@ -53,6 +53,7 @@ class _Held:
         self._worker.start()
 
     def _run(self) -> None:
+        """Run the statement with the phase-locking observer installed in its thread."""
         observers = self._session.scala("org.apache.spark.sql.delta.TransactionExecutionObserver")
         observers.setObserver(self._observer)
         try:
@@ -125,6 +126,7 @@ def _expected() -> Mapping[str, object]:
 
 
 def _copied(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    """Copy the table at each phase of a held UPDATE; return the version and rows of the copies."""
     held = _Held(session, _made(session, folder / "t"))
     held.start()
     let = 0
@@ -155,6 +157,7 @@ def kill_writers(folder: str) -> None:
 
 
 def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts:
+    """Kill a JVM with a writer held at each phase; return the version and rows of each table."""
     program = f"from {__name__} import {kill_writers.__name__} as go; go({str(folder)!r})"
     process = subprocess.Popen(  # noqa: S603 - this program
         [sys.executable, "-c", program],

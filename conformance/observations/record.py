@@ -79,6 +79,7 @@ class Observation:
         return run_interruptibly(lambda interruption: self._made(session, interruption))
 
     def _made(self, session: Session, interruption: Interruption) -> ObservationResult:
+        """Make the observation in a temporary folder and return expected and observed facts."""
         with (
             TemporaryDirectory(dir=session.directory, ignore_cleanup_errors=True) as folder,
             report_jvm_failure(self.name, "outside the observed steps", session.jvm),

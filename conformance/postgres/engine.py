@@ -68,6 +68,7 @@ def explain_scans(server: Server, text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _scanned(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield table and index (or an empty text) of each scan in a plan."""
     if str(node["Node Type"]).endswith("Scan"):
         yield node["Relation Name"], node.get("Index Name", "")
     for inner in node.get("Plans", ()):

@@ -245,6 +245,7 @@ class PostgresServer:
         return self._run(statement)
 
     def _run(self, statement: str, *values: object) -> Rows:
+        """Run a statement on the server's own connection; return its rows, empty if it has none."""
         import psycopg
 
         try:
@@ -264,6 +265,7 @@ class PostgresServer:
         client.connection.execute(f"BEGIN ISOLATION LEVEL {level}")
 
     def _connected(self) -> Any:
+        """Return a new autocommit connection that loads NUMERIC as int and prepares nothing."""
         import psycopg
         from psycopg.types.numeric import IntLoader
 

@@ -83,6 +83,7 @@ stats=(Stats(least=1, greatest=2, nulls=0),), dead=1, vector=None)
 
 
 def _stats(column: tuple[Value, ...]) -> Stats:
+    """Return minimum, maximum and null count of a column; no bounds if all values are NULL."""
     values = [v for v in column if v is not None]
     nulls = len(column) - len(values)
     if not values:

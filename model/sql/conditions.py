@@ -113,6 +113,7 @@ def remove_cast(op: CompareOp, value: Value, source: Type) -> tuple[CompareOp, V
 
 
 def _own(value: Value, source: Type) -> Value:
+    """Convert a constant to a column's type, rounding down for integers."""
     if source in INTEGERS:
         assert isinstance(value, float | Decimal)
         return cast_value(Decimal(value).to_integral_value(ROUND_FLOOR), source)
@@ -287,6 +288,7 @@ def _compared(condition: ex.Expr, part: ex.Expr) -> bool:
 
 
 def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
+    """Return the normal form of a condition, or of its negation if `negated`."""
     match expr:
         case ex.Const(bool() as value):
             return ex.Const(value != negated, "BOOLEAN")
@@ -377,6 +379,7 @@ def _comparison(op: ex.CompareOp, left: ex.Expr, right: ex.Expr) -> ex.Expr:
 
 
 def _value(expr: ex.Expr) -> ex.Expr:
+    """Fold constants in an expression, order operands of + and *, and drop neutral ones."""
     match expr:
         case ex.Arithmetic(op, left, right, type_):
             a, b = _value(left), _value(right)
@@ -512,6 +515,7 @@ def _leaves(part: ex.Expr) -> Iterator[ex.Expr]:
 
 
 def _lenient(part: ex.Expr, rows: Sequence[Row]) -> bool:
+    """Return whether a condition is TRUE for these rows or fails."""
     try:
         return evaluate(part, rows) is True
     except EvaluationError:

@@ -167,6 +167,7 @@ def _cast(values: Sequence[Value], type_: Type) -> Value:
 
 
 def _divide(values: Sequence[Value], type_: Type) -> Value:
+    """Divide, rounding decimals twice as Spark does; raise EvaluationError for divisor zero."""
     a, b = values
     if b == 0:
         raise EvaluationError(ARITHMETIC_ERROR, f"{a} is divided by zero", "DIVIDE_BY_ZERO")
@@ -185,6 +186,7 @@ def _digest(values: Sequence[Value], _: Type) -> Value:
 
 
 def _matches(values: Sequence[Value], _: Type) -> Value:
+    """Search an ASCII text for a regular expression; raise UndeterminedError for other texts."""
     text, pattern = map(str, values)
     if not (text.isascii() and text.isprintable()):
         raise UndeterminedError(
@@ -199,6 +201,7 @@ def _replace(values: Sequence[Value], _: Type) -> Value:
 
 
 def _like(values: Sequence[Value], _: Type) -> Value:
+    """Return whether a LIKE pattern matches a whole text."""
     text, pattern = values
     assert isinstance(text, str)
     assert isinstance(pattern, str)
@@ -206,6 +209,7 @@ def _like(values: Sequence[Value], _: Type) -> Value:
 
 
 def _abs(values: Sequence[Value], type_: Type) -> Value:
+    """Return the absolute value; raise EvaluationError if an integer type cannot hold it."""
     value = values[0]
     if isinstance(value, int):
         return fit_integer(abs(value), type_)
@@ -216,6 +220,7 @@ def _abs(values: Sequence[Value], type_: Type) -> Value:
 
 
 def _date_add(values: Sequence[Value], _: Type) -> Value:
+    """Add days to a date; raise UndeterminedError outside the years 1 to 9999."""
     day, days = values
     assert isinstance(day, date)
     assert isinstance(days, int)
@@ -228,6 +233,7 @@ def _date_add(values: Sequence[Value], _: Type) -> Value:
 
 
 def _timestamp_add(values: Sequence[Value], _: Type) -> Value:
+    """Add microseconds to a timestamp; raise UndeterminedError outside the years 1 to 9999."""
     moment, long = values
     assert isinstance(moment, datetime)
     assert isinstance(long, int)
@@ -240,6 +246,7 @@ def _timestamp_add(values: Sequence[Value], _: Type) -> Value:
 
 
 def _date_diff(values: Sequence[Value], _: Type) -> Value:
+    """Return the number of days from the second date to the first."""
     end, start = values
     assert isinstance(end, date)
     assert isinstance(start, date)
@@ -262,6 +269,7 @@ def _substring(values: Sequence[Value], _: Type) -> Value:
 
 
 def _extreme(values: Sequence[Value], *, greatest: bool) -> Value:
+    """Return the greatest or least value, ignoring NULLs; NULL if all are NULL."""
     present: list[Value] = [value for value in values if value is not None]
     best = max if greatest else min
     # The parser has checked that all values have one type.
@@ -269,6 +277,8 @@ def _extreme(values: Sequence[Value], *, greatest: bool) -> Value:
 
 
 def _text(change: Callable[[str], Value]) -> Function:
+    """Return a scalar function of one string."""
+
     def compute(values: Sequence[Value], _: Type) -> Value:
         assert isinstance(values[0], str)
         return change(values[0])
@@ -277,6 +287,8 @@ def _text(change: Callable[[str], Value]) -> Function:
 
 
 def _cased(change: Callable[[str], str]) -> Function:
+    """Return a function that changes case, and raises UndeterminedError for non-ASCII strings."""
+
     def compute(text: str) -> Value:
         if not text.isascii():
             raise UndeterminedError(f"the case of '{text}' is up to an engine's tables")
@@ -286,6 +298,8 @@ def _cased(change: Callable[[str], str]) -> Function:
 
 
 def _day(part: str) -> Function:
+    """Return a scalar function that extracts a part of a date."""
+
     def compute(values: Sequence[Value], _: Type) -> Value:
         found: int = getattr(values[0], part)
         return found
@@ -397,6 +411,7 @@ def evaluate(expr: Expr, rows: Sequence[Row], group: Sequence[Sequence[Row]] = (
 
 
 def _call(expr: Call, rows: Sequence[Row], group: Sequence[Sequence[Row]]) -> Value:
+    """Evaluate a function call; CASE and COALESCE evaluate only the operands that they need."""
     if expr.function == "case":
         pairs = zip(expr.operands[:-1:2], expr.operands[1::2], strict=True)
         chosen = (then for when, then in pairs if evaluate(when, rows, group) is True)
@@ -462,6 +477,7 @@ def _remainder(
 
 
 def _compare(op: CompareOp, a: Value, b: Value) -> bool | None:
+    """Compare two values; return None (unknown) if one is NULL."""
     if a is None or b is None:
         return None
     if op == "=":
@@ -482,6 +498,7 @@ def _compare(op: CompareOp, a: Value, b: Value) -> bool | None:
 
 
 def _subquery(expr: Subquery, rows: Sequence[Row]) -> Value:
+    """Evaluate EXISTS, IN or a scalar subquery over its bound rows, with NULL semantics for IN."""
     assert expr.rows is not None, "a statement's subqueries are bound to its snapshot first"
     around = (*rows, *[()] * (expr.side - len(rows)))
     found: list[tuple[Row, ...]] = [
@@ -509,6 +526,7 @@ def _subquery(expr: Subquery, rows: Sequence[Row]) -> Value:
 def _aggregate(
     function: AggregateName, operand: Expr | None, group: Sequence[Sequence[Row]], type_: Type
 ) -> Value:
+    """Evaluate an aggregate over a group, ignoring NULLs; without operand, count the rows."""
     if operand is None:
         return len(group)
     try:

@@ -154,6 +154,7 @@ def unknown_parts(noun: object) -> tuple[Opaque | Parameter, ...]:
 
 
 def _parts(noun: object) -> Iterator[Opaque | Parameter]:
+    """Yield the uninterpreted sources and parameters in a syntax tree, except in origins."""
     if isinstance(noun, Opaque | Parameter):
         yield noun
     elif isinstance(noun, tuple):

@@ -174,6 +174,7 @@ def common_type(types: Iterable[Type]) -> Type | None:
 
 
 def _wider(a: Type, b: Type) -> Type | None:
+    """Return the common type of two types in ANSI mode; None if none exists or is supported."""
     if a == b:
         return a
     if "" in (a, b) or is_opaque(a) or is_opaque(b):  # their coercion is not modelled

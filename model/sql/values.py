@@ -104,6 +104,7 @@ def to_json(rows: Rows) -> list[list[object]]:
 
 
 def _json(value: Value) -> object:
+    """Return a value for JSON; dates, timestamps and decimals become strings."""
     match value:
         case datetime():
             return value.isoformat(" ")
@@ -278,6 +279,7 @@ def rescale(value: Decimal, type_: Type) -> Decimal:
 
 
 def _text(value: Value) -> str:
+    """Cast a value to STRING as Spark does."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -314,6 +316,7 @@ def _text_of_double(value: float) -> str:
 
 
 def _from_text(text: str, target: Type) -> Value:
+    """Parse a string as a type; raise UndeterminedError for unsupported spellings."""
     bare = text.strip(" \t\r\n")
     if bare.strip() != bare or not bare.isascii():
         raise UndeterminedError(f"whether '{text}' is a {target} is up to what counts as blank")
@@ -336,6 +339,7 @@ def _from_text(text: str, target: Type) -> Value:
 
 
 def _number(text: str, target: Type) -> Value:
+    """Parse a number as DECIMAL or DOUBLE; raise UndeterminedError beyond the range of DOUBLE."""
     if target != "DOUBLE":
         return rescale(Decimal(text), target)
     value = float(text)
@@ -345,6 +349,7 @@ def _number(text: str, target: Type) -> Value:
 
 
 def _moment(text: str, target: Type) -> date:
+    """Parse a DATE or TIMESTAMP; raise UndeterminedError for other spellings that resemble one."""
     form = DAY if target == "DATE" else MOMENT
     if form.fullmatch(text):
         try:
@@ -361,6 +366,7 @@ def _moment(text: str, target: Type) -> date:
 
 
 def _no_value(text: str, target: Type) -> EvaluationError:
+    """Return Spark's error for a string that is not a value of the type."""
     exception = (
         "SparkDateTimeException"
         if target in ("DATE", "TIMESTAMP")

@@ -52,6 +52,7 @@ def find_false_claims(commit: LogCommit, metadata: LogMetadata) -> Iterator[Find
 
 
 def _not_blind(commit: LogCommit) -> Iterator[str]:
+    """Yield the reasons why a commit cannot be a blind append."""
     if commit.removes:
         yield f"removes {count_of(len(commit.removes), 'file')}"
     if commit.changes:
@@ -102,6 +103,7 @@ class SilentCommits:
         self._counts: dict[_Key, int] = {}
 
     def hear(self, commit: LogCommit) -> None:
+        """Count a commit that changes files but omits its read version or its blind-append flag."""
         if not (commit.adds or commit.removes):
             return
         lacking = []
@@ -202,6 +204,7 @@ class LiveFiles:
                 yield _twice(commit, file)
 
     def _drop(self, entry: tuple[str, str], version: int) -> None:
+        """Move an entry from the live files to the removed ones, of which the newest are kept."""
         path, vector = entry
         there = self._live.pop(path)
         if len(there) > 1:
@@ -212,6 +215,7 @@ class LiveFiles:
             self.forgotten += 1
 
     def _not_there(self, commit: LogCommit, file: LogFile) -> Finding:
+        """Return the finding that a commit removes an entry that is not live."""
         before = self._removed.get(file.entry)
         if before is None:
             why = (
@@ -251,6 +255,7 @@ def _back(commit: LogCommit, file: LogFile, before: int | None) -> Finding:
 
 
 def _twice(commit: LogCommit, file: LogFile) -> Finding:
+    """Return the finding that a commit adds a live file with another deletion vector."""
     why = (
         f"{describe_commit(commit)} adds {_named(file)} while the table has the same file with"
         " another deletion vector: its rows are read twice"

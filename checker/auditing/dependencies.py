@@ -159,6 +159,7 @@ def wrote_next_version(later: LogCommit, earlier: LogCommit) -> bool:
 
 
 def _matches(reader: AuditedCommit, file: LogFile) -> FileMatch:
+    """Return whether all, perhaps some, or none of a file's rows are in a commit's read set."""
     if reader.reads.kind == "partitions":
         if file.partition is None:
             return "perhaps"
@@ -187,6 +188,7 @@ def removes_meet_read_set(reader: AuditedCommit, files: Iterable[LogFile]) -> Ce
 
 
 def _meets(reader: AuditedCommit, file: LogFile) -> FileMatch:
+    """Return whether an added file conflicts with a read set by its partition, as in Delta."""
     if not reader.metadata.partitioned_by:
         return "all"
     if reader.reads.kind != "rows":
@@ -286,6 +288,7 @@ class RecentCommits:
         self.before = 0
 
     def add(self, commit: LogCommit, metadata: LogMetadata) -> None:
+        """Append a commit, and drop the oldest ones beyond COMMITS commits or FILES files."""
         self._kept.append((commit, metadata))
         self._files += len(commit.adds) + len(commit.removes)
         while len(self._kept) > COMMITS or (self._files > FILES and len(self._kept) > 1):
@@ -383,6 +386,7 @@ def find_reorders(reader: AuditedCommit, passed: Sequence[MissedCommit]) -> Iter
 
 
 def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: bool) -> str:
+    """Return the text of a finding about a commit and concurrent commits that it did not see."""
     first = describe_commit(some[0])
     first += ", a blind append" if some[0].blind else ""
     first += f" (and {len(some) - 1:,} more)" if len(some) > 1 else ""
@@ -412,6 +416,7 @@ def _why(reader: AuditedCommit, some: Sequence[LogCommit], kind: str, certain: b
 
 
 def _where(reader: AuditedCommit) -> str:
+    """Return the read set of a commit in parentheses, shortened to about 100 characters."""
     if reader.reads.everything:
         return " (all rows)"
     if reader.reads.kind == "partitions":
@@ -444,6 +449,7 @@ def find_bridges(
 def _bridge(
     reader: AuditedCommit, one: MissedCommit, commit: LogCommit, metadata: LogMetadata | None
 ) -> Finding | None:
+    """Return the bridge that a commit forms by reading a missed blind append; None if it cannot."""
     append = one.writer
     if commit.version <= append.version or commit.blind is True or only_moves_data(commit):
         return None

@@ -275,6 +275,7 @@ class LogPass:
         return tuple(found)
 
     def _begin(self) -> None:
+        """Read the log's start: live files, metadata, and whether it has a protocol."""
         for part in self.log.begin():
             self.budget.check()
             if isinstance(part, LogFile):
@@ -287,6 +288,7 @@ class LogPass:
             self._known(self.log.base.version)
 
     def _known(self, version: int) -> LogMetadata:
+        """Return the metadata; raise LogError if the log has no metaData or protocol action yet."""
         if self.metadata is None or not self._protocol:
             lacks = "metaData" if self.metadata is None else "protocol"
             raise LogError(
@@ -316,6 +318,7 @@ class LogPass:
         self.examined += 1
 
     def _window(self, reader: AuditedCommit, read: int) -> Iterator[Finding]:
+        """Yield the findings about a commit and the concurrent commits that it missed."""
         if self.overlaps is not None:
             self.overlaps.overlap(reader, self.recent.newest(read))
         if reader.reads.kind == "nothing":
@@ -453,6 +456,7 @@ class FollowedAudit:
         )
 
     def _keep(self, found: Iterable[Finding]) -> None:
+        """Count findings, keep the first KEPT of each kind, and save the state when due."""
         for finding in found:
             key = finding.kind, finding.certainty
             self._counts[key] += 1

@@ -168,6 +168,7 @@ def partition_conditions(
 
 
 def _conjuncts(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the conjuncts of a condition, without parentheses."""
     match tree:
         case exp.Paren():
             yield from _conjuncts(tree.this)
@@ -206,6 +207,7 @@ def count_live_rows(file: LogFile) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _stats(text: str | None) -> dict[str, Any]:
+    """Return the statistics of a file from their JSON text; empty if it is no JSON object."""
     try:
         stats = read_json(text) if text else {}
     except ValueError:
@@ -249,6 +251,7 @@ class _Truth:
         return kind
 
     def of(self, tree: exp.Expr) -> int:
+        """Return the possible values of a condition; ANY if its form is unsupported."""
         match tree:
             case exp.Paren():
                 return self.of(tree.this)
@@ -280,12 +283,14 @@ class _Truth:
                 return ANY
 
     def null(self, tree: exp.Expr) -> int:
+        """Return the possible values of ``tree IS NULL``."""
         values = self.values(tree)
         if values is None:
             return ANY
         return {"none": FALSE, "some": TRUE | FALSE, "all": TRUE}[values.nulls]
 
     def compare(self, kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> int:
+        """Return the possible values of a comparison of a column with a literal, else ANY."""
         if isinstance(right, exp.Column):
             kind, left, right = TURNED.get(kind, kind), right, left
         values, value = self.values(left), self.literal(right)
@@ -302,6 +307,7 @@ class _Truth:
         return may | (NULL if values.nulls == "some" else 0)
 
     def literal(self, tree: exp.Expr) -> Scalar | None:
+        """Return the value of a string or whole-number literal, else None."""
         if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal):
             value = self.literal(tree.this)
             return -value if isinstance(value, int) else None
@@ -323,6 +329,7 @@ class _Truth:
         return self.bounds(physical, kind)
 
     def partition(self, physical: str, kind: str) -> _Range | None:
+        """Return the range of a partition column, which has one value; None if it is unknown."""
         values = self.file.partition
         if values is None or physical not in values:
             return None
@@ -333,6 +340,7 @@ class _Truth:
         return None if known is None else _Range(known, known, "none")
 
     def bounds(self, physical: str, kind: str) -> _Range | None:
+        """Return the range of a column by the file's statistics; None if it is unknown."""
         stats = _stats(self.file.stats)
         nulls = _part(stats, "nullCount").get(physical)
         if nulls is not None and nulls == stats.get("numRecords"):
@@ -352,6 +360,7 @@ TURNED: dict[type[exp.Expr], type[exp.Expr]] = {
 
 
 def _typed(value: object, kind: str) -> Scalar | None:
+    """Return a logged value as an int or str by its type; None if it has another form."""
     if kind in WHOLE:
         text = str(value)
         return int(text) if re.fullmatch(r"-?\d{1,19}", text) else None
@@ -491,6 +500,7 @@ def _predicate(said: object) -> CommitReads:
 
 
 def _merge(said: object) -> CommitReads:
+    """Return the read set of a MERGE with these clauses: all rows if one has no predicate."""
     try:
         clauses = read_json(said) if isinstance(said, str) else []
     except ValueError:

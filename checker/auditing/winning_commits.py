@@ -182,6 +182,7 @@ def _same_partition(here: str | None, named: str) -> bool:
 
 
 def _fitting(log: DeltaLog, pasted: PastedException, found: WinningCommit) -> WinningCommit:
+    """Return the winning commit; raise LogError if it does not fit the pasted exception."""
     unlike = _unlike(pasted, found.commit)
     if unlike:
         raise LogError(f"{log.table}: {unlike}; is it another version or another table?")
@@ -206,6 +207,7 @@ def _at(pasted: PastedException) -> str:
 
 
 def _within(log: DeltaLog, version: int, first: int) -> None:
+    """Raise LogError unless a version is between ``first`` and the log's last version."""
     if not first <= version <= log.last:
         raise LogError(
             f"{log.table}: there is no version {version} in the log; it has {log.oldest} to"
@@ -218,6 +220,7 @@ def _within(log: DeltaLog, version: int, first: int) -> None:
 
 
 def _readers(files: tuple[LogFile, ...], did: str) -> str:
+    """Return the transactions that read the partitions of these files, as text."""
     found = list(dict.fromkeys(partition_folder(file) for file in files))
     if None in found:
         return f"any that read {did}the table"
@@ -227,6 +230,7 @@ def _readers(files: tuple[LogFile, ...], did: str) -> str:
 
 
 def _append(commit: LogCommit) -> str:
+    """Return the transactions that conflict with a commit by its added files; empty if none."""
     if not commit.adds:
         return ""
     readers = _readers(commit.adds, "")
@@ -248,6 +252,7 @@ def _delete_delete(commit: LogCommit) -> str:
 
 
 def _application(commit: LogCommit) -> str:
+    """Return the transactions that conflict by application id or metadata domain; empty if none."""
     domains = [name for name in commit.domains if name != RESOLVED]
     said = (
         ("another run of ", commit.applications, ""),
@@ -265,6 +270,7 @@ def _metadata(commit: LogCommit) -> str:
 
 
 def _protocol(commit: LogCommit) -> str:
+    """Return the transactions that conflict with a commit by its protocol action; empty if none."""
     if commit.protocol is None:
         return ""
     if commit.version == 0:

@@ -51,6 +51,7 @@ def trace_cycle(
 
 
 def _step(seen: AttributedReads, level: str, edges: EdgeColumns, edge: int) -> Precedence:
+    """Return an edge as a step; a co step gets the path by which its reader sees the source."""
     step = _plain(seen, edges, edge)
     if step.kind != "co":
         return step
@@ -77,6 +78,7 @@ def _step(seen: AttributedReads, level: str, edges: EdgeColumns, edge: int) -> P
 
 
 def _plain(seen: AttributedReads, edges: EdgeColumns, edge: int) -> Precedence:
+    """Return an edge as a step without premises."""
     read = int(edges.read[edge])
     return Precedence(
         seen.history,
@@ -117,6 +119,7 @@ class _Trace:
         return self.found[edge]
 
     def _step(self, edge: int) -> Precedence:
+        """Return an edge as a step; if inferred in a later round, with its premise."""
         seen = self.choosing.seen
         plain = _plain(seen, self.edges, edge)
         stage = int(np.searchsorted(self.ends, edge, "right"))
@@ -160,6 +163,7 @@ def cycle_violation(cycle: Sequence[Precedence], names: Names, level: str) -> Vi
 
 
 def _name(cycle: Sequence[Precedence], edges: Sequence[Edge], names: Names, level: str) -> str:
+    """Return the name of the anomaly of a cycle."""
     stale = [step for step in cycle if step.kind == "co"]
     if not stale:
         return anomaly_of(edges) or "no order of versions"
@@ -180,6 +184,7 @@ def _edge(step: Precedence, names: Names) -> Edge:
 
 
 def _reason(step: Precedence, names: Names) -> Reason:
+    """Return the reason of a step, in terms of the operations of the history."""
     match step.kind:
         case "so":
             return names.session(step.source, step.target)

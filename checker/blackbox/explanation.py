@@ -462,6 +462,10 @@ def _attributions(
     judged: RecordVerdict,
     budget: Budget,
 ) -> Iterator[Attribution]:
+    """Yield forbidden cases that extend the given writers by candidates of unclear reads.
+
+    ``given`` has shape (n_operations,): writer of each read, −1 where none is assumed.
+    """
     seen = attribute_reads(judged.history, given)
     found = find_contradiction(seen, judged.level, budget)
     if found is not None:
@@ -541,6 +545,7 @@ def _flaws(flaws: Sequence[Flaw], names: Names) -> Iterator[Violation]:
 
 
 def _of_part(part: Core, judged: RecordVerdict, budget: Budget) -> Forbidden:
+    """Return the explanation of a minimal part: up to WAYS ways, and the number of others."""
     every: list[Attribution] = []
     with suppress(Limit):
         every = [*islice(attributions(judged, budget), CASES + 1)]

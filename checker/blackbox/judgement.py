@@ -197,6 +197,7 @@ def _forbidden(seen: AttributedReads, level: str, cycle: tuple[Precedence, ...])
 
 
 def _cyclic(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict | None:
+    """Return the forbidden verdict with a cycle of saturated edges; None without a cycle."""
     edges = concatenate_edges([saturate(seen, level, budget), seen.observed])
     cycle = find_cycle(seen.initial + 1, edges.source, edges.target)
     return (
@@ -205,6 +206,7 @@ def _cyclic(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict 
 
 
 def _unordered(choosing: VersionOrderConstraints, budget: Budget) -> RecordVerdict:
+    """Return the verdict that every version order has a cycle."""
     pairs = len(choosing.open(budget)) // 2
     reason = f"none of the orders of {pairs} pairs of versions has no cycle"
     seen, level = choosing.seen, choosing.events.level
@@ -212,6 +214,7 @@ def _unordered(choosing: VersionOrderConstraints, budget: Budget) -> RecordVerdi
 
 
 def _polynomial(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict:
+    """Return the verdict of a level of POLYNOMIAL, by saturation."""
     budget.check()
     forbidden = _cyclic(seen, level, budget)
     if forbidden is not None:
@@ -228,6 +231,7 @@ def _polynomial(seen: AttributedReads, level: str, budget: Budget) -> RecordVerd
 
 
 def _ordered(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict:
+    """Return the verdict of a level by constraints on the version order, then a SAT solver."""
     choosing = VersionOrderConstraints(seen, Events(level))
     if not choosing.narrow(budget):
         return _forbidden(seen, level, trace_version_cycle(choosing))

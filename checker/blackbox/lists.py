@@ -345,6 +345,7 @@ def _ended(
 
 
 def _ambiguity(lists: ListHistory, elements: Elements) -> str:
+    """Return why a list does not determine its writer; empty if no element is written twice."""
     (several,) = np.nonzero(elements.many > 1)
     if not len(several):
         return ""

@@ -246,6 +246,7 @@ class Names:
         return f"{self[owner]} ({_place(self.history, owner, operation)})"
 
     def _write(self, writer: int, key: int) -> int:
+        """Return the index of a transaction's last write to a key."""
         history = self.history
         return [
             one

@@ -318,6 +318,11 @@ def last_own_writes(
 def _counting(
     history: RegisterHistory, reader: NDArray[np.int64], writer: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
+    """Return the transactions that count: committed, or unknown and read by one that counts.
+
+    Result: ndarray of bool, one per transaction. ``reader`` and ``writer`` have one entry per
+    external read; a negative writer is none.
+    """
     counts: NDArray[np.bool_] = history.status == COMMITTED
     unknown = np.append(history.status == UNKNOWN, False)
     while True:
@@ -341,6 +346,7 @@ def _unexplained(
     cell: NDArray[np.int64],
     reads: list[int],
 ) -> list[Flaw]:
+    """Return a flaw for each read whose value no counting transaction wrote last."""
     wanted = {int(cell[read]) for read in reads}
     writes: dict[int, list[int]] = {}
     if wanted:
@@ -350,6 +356,7 @@ def _unexplained(
 
 
 def _flaw(history: RegisterHistory, owner: NDArray[np.int64], read: int, writes: list[int]) -> Flaw:
+    """Return the flaw of a read: future, aborted, intermediate or thin-air."""
     for write in writes:
         if owner[write] == owner[read]:
             return Flaw(history, "future-read", read, write)

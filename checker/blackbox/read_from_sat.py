@@ -211,6 +211,7 @@ class ConditionalEdges:
         self.pair, self.order = self.pair[sort], self.order[sort]
 
     def _edges(self) -> Iterator[tuple[NDArray[np.int64], ...]]:
+        """Yield edges with literals: of versions, of candidates, and of missed versions."""
         events, open_ = self.choosing.events, self.open
         first, second = self.pair // self.size, self.pair % self.size
         yield self._possible(events.end(first), events.after(second), self.order, self.order)

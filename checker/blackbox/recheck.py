@@ -114,6 +114,7 @@ class _Confirming:
         return self.held[id(step)]
 
     def _holds(self, step: Precedence) -> bool:
+        """Return whether a step holds by the definition of its kind."""
         if not self.there(step.source) or not self.there(step.target):
             return False
         match step.kind:
@@ -188,6 +189,7 @@ class _Confirming:
         ) and (value != INITIAL or writer == self.initial)
 
     def by_axiom(self, step: Precedence) -> bool:
+        """Return whether a co step holds: the reader sees the source, but read from the target."""
         if step.read is None or not step.because:
             return False
         reader, key = self.owners[step.read], int(self.history.key[step.read])

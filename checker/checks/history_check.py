@@ -234,6 +234,7 @@ class HistoryVerdicts(PageResult, GraphResult, Tabular):
 
 
 def _verdict_json(verdict: Verdict, explained: Explanation | None) -> dict[str, object]:
+    """Return the JSON object of a verdict and its explanation."""
     reason = {"reason": verdict.reason} if isinstance(verdict, Unknown) else {}
     return reason | {
         "verdict": str(verdict),

@@ -201,6 +201,7 @@ def _lacking(name: str, level: str, needs: Verdict) -> IsolitmusError:
 
 
 def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, HistoryVerdicts]:
+    """Return a summary of a Delta log and its verdicts."""
     from isolitmus.checker.checks.log_check import check_log
 
     checked = check_log(table, specs, budget=budget)
@@ -211,6 +212,7 @@ def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, Histor
 def _recorded(
     path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
 ) -> tuple[str, HistoryVerdicts]:
+    """Return a summary of a recorded history and its verdicts."""
     from isolitmus.checker.checks.blackbox_check import check_recorded
     from isolitmus.specs.histories.recorded_history import recorded_history
 

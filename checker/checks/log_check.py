@@ -99,6 +99,7 @@ class _Seen:
         self.windows.append((first, reader.version, min(sure, default=None)))
 
     def _commit(self, seen: AuditedCommit) -> None:
+        """Count a commit's files, note an unknown read version, and record its metadata."""
         commit, metadata = seen.commit, seen.metadata
         self.files += len(commit.adds) + len(commit.removes)
         known = commit.read_version
@@ -109,6 +110,7 @@ class _Seen:
             self._metadata.append(metadata)
 
     def _reasons(self, one: LogPass) -> Iterator[str]:
+        """Yield the reasons why dependencies of the log are unknown."""
         if self.silent:
             does, it = ("does", "it") if self.silent == 1 else ("do", "they")
             yield f"{count_of(self.silent, 'commit')} {does} not say which version {it} read"
@@ -119,12 +121,14 @@ class _Seen:
             )
 
     def commits(self, first: int, last: int) -> list[AuditedCommit]:
+        """Return the commits of a range of versions, each with its metadata."""
         return [
             AuditedCommit.of(self.log.commit(v), self._metadata[bisect_right(self._since, v) - 1])
             for v in range(max(first, self.log.first), last + 1)
         ]
 
     def stretches(self) -> list[_Stretch]:
+        """Return the ranges of versions that overlapping windows cover, in log order."""
         found: list[_Stretch] = []
         for first, last, sure in sorted(self.windows, key=lambda w: (w[0], w[1])):
             if not found or first > found[-1].last:
@@ -196,6 +200,7 @@ def only_forbids_cycles(spec: Spec) -> bool:
 
 
 def _inverse(expr: CatExpr, spec: Spec) -> bool:
+    """Return whether an expression contains an inverse, with its definitions unfolded."""
     match expr:
         case Name(name):
             return name in spec.definitions and _inverse(spec.definitions[name], spec)
@@ -215,6 +220,7 @@ def _of_the_aborted(expr: CatExpr) -> bool:
 
 
 def _judge(seen: _Seen, spec: Spec) -> Verdict:
+    """Return the verdict of a level on a log, from the dependency graphs of its stretches."""
     log = seen.log
     lone, _ = (
         dependency_frames(seen.commits(log.first, log.first))

@@ -134,6 +134,7 @@ class ScheduleClock:
             moments.cached = self._cached
 
     def _cache(self, name: str) -> None:
+        """Apply CACHE TABLE and UNCACHE TABLE statements of a client."""
         for aside in self._litmus.client(name).before:
             if isinstance(aside, CacheTable):
                 named = {aside.table}

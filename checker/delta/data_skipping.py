@@ -223,6 +223,7 @@ def _split(schema: Schema, parts: Iterable[ex.Expr]) -> Filters:
 
 
 def _extract(schema: Schema, expr: ex.Expr) -> ex.Expr | None:
+    """Return the part of a condition that uses only partition columns; None if there is none."""
     match expr:
         case ex.And(left, right):
             found = [e for e in (_extract(schema, left), _extract(schema, right)) if e is not None]
@@ -265,6 +266,7 @@ def _filtered(data: Iterable[ex.Expr], file: File, schema: Schema) -> list[bool 
 
 
 def _filter(expr: ex.Expr, file: File, schema: Schema) -> bool | _Unknown | None:
+    """Return whether a file's statistics let it match a condition; None is NULL."""
     match expr:
         case ex.And(left, right):
             return _both(_filter(left, file, schema), _filter(right, file, schema))
@@ -347,6 +349,7 @@ def _begins(
 
 
 def _compare(expr: ex.Compare, file: File, schema: Schema) -> bool | _Unknown | None:
+    """Return whether a file's statistics let it match a comparison; None is NULL."""
     left, right = expr.left, expr.right
     if not isinstance(left, ex.ColumnRef) or not isinstance(right, ex.Const):
         return UNUSED

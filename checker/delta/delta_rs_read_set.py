@@ -85,6 +85,7 @@ def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> 
 
 
 def _filtered(filters: Filters, schema: Schema, files: Sequence[File]) -> ReadSet:
+    """Return the read set of the files that pass the filters."""
     return ReadSet(
         frozenset(file.path for file in filters.files(schema, files)),
         lambda file: bool(filters.files(schema, (file,))),

@@ -330,6 +330,7 @@ class _DeltaPairs:
         self.builder = builder
 
     def sets(self) -> None:
+        """Add each event to the sets that its footprint determines."""
         for i, event in enumerate(self.events):
             footprint = event.effect.footprint
             if footprint is None:
@@ -341,6 +342,7 @@ class _DeltaPairs:
                     self.builder.put(name, i)
 
     def footprints(self) -> None:
+        """Add the overlaps of each winner's write set with each loser's read set and write set."""
         for j, loser in enumerate(self.events):
             reads = loser.effect.footprint
             if reads is None:

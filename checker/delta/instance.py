@@ -61,6 +61,7 @@ class DeltaInstance:
         return tuple(found)
 
     def _read(self, access: Access) -> TemplateRead:
+        """Return the symbolic read of an access: its matching rows and recorded files."""
         schema = self.template.schemas[access.table]
         removed = access.role in ("target", "using")
         matches = partial(self._matches, access)
@@ -95,6 +96,7 @@ class DeltaInstance:
         return self.template.terms.holds(condition, rows)
 
     def _matches(self, access: Access, row: RowTerm) -> Any:
+        """Return the formula that a row matches an access."""
         if access.role == "match" and isinstance(self.template.statement, st.Merge):
             return self.template.pairs(row)
         if access.role in ("target", "using") and isinstance(self.template.statement, st.Insert):
@@ -377,12 +379,14 @@ class DeltaInstance:
         )
 
     def _recorded(self, row: RowTerm) -> list[Any]:
+        """Return formulas that the recorded reads may include a file with this row."""
         compact = [self._read(a) for a in self._accesses if a.role == "compact"]
         return [
             read.recorded(row) for read in (*self._own_reads, *compact) if read.recorded is not None
         ]
 
     def _reads_file(self, row: RowTerm) -> Any:
+        """Return the formula that a file in a row's partition may be recorded as read."""
         if isinstance(self.template.statement, st.Optimize):
             return self.touches(row)
         return self.template.z3.Or(

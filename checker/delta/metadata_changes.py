@@ -114,6 +114,7 @@ def current_schemas(database: Database, schemas: Mapping[str, Schema]) -> Mappin
 
 
 def _schema(declared: Schema, header: Header) -> Schema:
+    """Return a declared schema with the columns, partitioning and properties of the metadata."""
     metadata = header.metadata
     return replace(
         declared,
@@ -313,6 +314,7 @@ def _constraints(configuration: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Metadata:
+    """Return the metadata after a change; raise EvaluationError if Delta rejects it."""
     configuration = dict(metadata.configuration)
     match change:
         case df.SetProperties(properties):
@@ -523,6 +525,7 @@ def add_definition_reads(events: Sequence[Event]) -> Sequence[Event]:
 def _reading(
     event: Event, written: Mapping[str, list[tuple[int, RowWrite]]], events: Sequence[Event]
 ) -> Event:
+    """Return an event that also reads the items it touches, at its read version."""
     footprint = event.effect.footprint
     touched = {read.table for read in event.effect.reads}
     touched |= set() if footprint is None else {footprint.schema.name}

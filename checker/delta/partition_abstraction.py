@@ -177,6 +177,7 @@ class _Outliner:
     known: Sequence[Row]
 
     def outline(self, statement: Statement) -> Outline:
+        """Return the outline of a statement; raise UnsupportedScope if it has none."""
         if isinstance(statement, OTHER):
             raise UnsupportedScope("a statement is about more than rows")
         if statement.origin is not None:
@@ -226,6 +227,7 @@ class _Outliner:
                 self.refuse(statement, "is not known to the search by partitions")
 
     def insert(self, statement: st.Insert, known: Outline) -> Outline:
+        """Return the outline of an INSERT: the partitions that it replaces or fills."""
         if len(statement.query) != 1:
             self.refuse(statement, "has UNION ALL")
         if statement.where is not None or statement.options != st.Options():
@@ -262,6 +264,7 @@ class _Outliner:
         return tuple(Insertion(p, "any", frozenset((p,)), p in read.whole) for p in sorted(source))
 
     def merge(self, statement: st.Merge, known: Outline) -> Outline:
+        """Return the outline of a MERGE that only inserts literal rows that do not match."""
         if statement.matched or statement.by_source or len(statement.source) != 1:
             self.refuse(statement, "has a clause that changes rows, or UNION ALL")
         source = statement.source[0]
@@ -283,6 +286,7 @@ class _Outliner:
         return replace(known, inserts=inserts)
 
     def partition_read(self, access: Access) -> PartitionRead:
+        """Return the partitions of an access: whole if it uses only partition columns."""
         where = self.union([access.filters(self.schema)])
         return (
             PartitionRead(where)
@@ -299,6 +303,7 @@ class _Outliner:
         return frozenset(p for filters in found for p in self.matching(filters.partition))
 
     def matching(self, parts: tuple[ex.Expr, ...]) -> frozenset[int]:
+        """Return the numbers of the partitions that satisfy all these conditions."""
         return frozenset(
             k
             for k, partition in enumerate(self.known)
@@ -310,6 +315,7 @@ class _Outliner:
         return all(c.side == 0 and c.index in self.schema.partition_indexes for c in read)
 
     def into(self, items: tuple[ex.Expr, ...], statement: Statement) -> int:
+        """Return the number of the partition into which a row is inserted."""
         chosen = [items[i] for i in self.schema.partition_indexes]
         if any(map(_varies, chosen)):
             self.refuse(statement, "computes the partition of a row")

@@ -74,6 +74,7 @@ def fold_constants(
 
 @memoize_by_identity
 def _fold(statement: st.Statement, schema: Schema | None, error: str) -> None:
+    """Raise EvaluationError if a constant of a statement fails or does not fit its column."""
     for expr in _expressions(statement):
         _computed(expr)
     columns = schema.columns if schema is not None else ()
@@ -89,6 +90,7 @@ def _constant(expr: ex.Expr) -> bool:
 
 
 def _computed(expr: ex.Expr) -> None:
+    """Evaluate the constant parts of an expression, so that their errors are raised."""
     for part in ex.walk(expr, certain=True):
         if isinstance(part, ex.Arithmetic | ex.Negate | ex.Call) and _constant(part):
             evaluate(part, ())
@@ -98,6 +100,7 @@ def _computed(expr: ex.Expr) -> None:
 
 
 def _queried(query: qu.Query) -> Iterator[ex.Expr]:
+    """Yield the expressions of a query and of its nested queries."""
     for branch in query:
         for items in branch.rows if isinstance(branch, qu.Values) else (branch.items,):
             yield from items

@@ -179,6 +179,7 @@ def transactions(
 
 @st.composite
 def _subqueries(draw: DrawFn, part: int, where: str) -> str:
+    """Draw an INSERT with a subquery or an aggregate."""
     inner = draw(predicates(depth=0))
     join = f" AND {where[7:]}" if where else ""
     return draw(
@@ -218,6 +219,7 @@ def _subqueries(draw: DrawFn, part: int, where: str) -> str:
 
 @st.composite
 def _merges(draw: DrawFn, values: Sequence[str], *, tracked: bool) -> str:
+    """Draw a MERGE whose source is one row; if not ``tracked``, its update may use a subquery."""
     x = "1" if values[2] == "NULL" else values[2]
     source = f"(SELECT {values[0]} AS id, {values[1]} AS part, {x} AS x) AS s"
     on = draw(st.sampled_from(["t.id = s.id", "t.id = s.id AND t.part = 0", "t.part = s.part"]))

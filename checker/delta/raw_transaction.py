@@ -189,6 +189,7 @@ def _updated(header: Header, written: Metadata, writer: str) -> Metadata:
 
 
 def _changed(metadata: Metadata, change: rw.MetadataChange) -> Metadata:
+    """Return the metadata after the change of a raw transaction."""
     kept = {k: v for k, v in metadata.configuration.items() if k not in change.unset}
     return replace(
         metadata,

@@ -118,6 +118,7 @@ def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Ac
 
 @memoize_by_identity
 def _filters(access: Access, schema: Schema) -> Filters:
+    """Return the filters that Delta derives from an access, by its role."""
     match access.role:
         case "target" | "compact":
             return command_filters(schema, access.where)
@@ -138,6 +139,7 @@ def _remembered(statement: st.Statement, *schemas: Schema) -> tuple[Access, ...]
 
 
 def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterator[Access]:
+    """Yield the accesses of a statement: its target first, then its queries."""
     match statement:
         case st.Read(query=query) | df.Create(query=tuple(query)):
             yield from _of_query(query)
@@ -247,6 +249,7 @@ def branch_accesses(
 def _of_subqueries(
     target: str | None, *exprs: ex.Expr | None, stream: bool = False
 ) -> Iterator[Access]:
+    """Yield an access per subquery; files are tracked only on the target, outside of streams."""
     for subquery in ex.subqueries(*exprs):
         kind: Tracked = "files" if subquery.table == target and not stream else "nothing"
         yield Access(
@@ -269,6 +272,7 @@ def _of_values(values: Iterator[ex.Expr] | tuple[ex.Expr, ...]) -> Iterator[Acce
 
 
 def _of_raw(read: rw.RawRead, schema: Schema) -> Iterator[Access]:
+    """Yield the accesses of a read of a raw transaction."""
     table = schema.name
     match read:
         case rw.Filter(where=where):
@@ -339,6 +343,7 @@ def scanned_tables(statement: st.Statement, schemas: Mapping[str, Schema]) -> Sc
 
 
 def _plain(*conditions: ex.Expr | None) -> bool:
+    """Return whether conditions have no subquery and no arithmetic."""
     return not any(
         isinstance(part, ex.Subquery | ex.Arithmetic | ex.Negate)
         for condition in conditions

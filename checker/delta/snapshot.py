@@ -225,6 +225,7 @@ class Snapshot:
         )
 
     def _bound(self, branch: qu.Branch) -> qu.Branch:
+        """Return a branch of a query with its expressions bound by `bound`."""
         where = None if branch.where is None else self.bound((branch.where,))[0]
         if isinstance(branch, qu.Values):
             return replace(branch, rows=tuple(map(self.bound, branch.rows)), where=where)

@@ -191,6 +191,7 @@ def _kept(effect: Effect) -> Effect:
 
 
 def _effect(snapshot: Snapshot, statement: st.Statement) -> Effect:
+    """Return the effect of a statement on a snapshot, by its type."""
     target = getattr(statement, "target", None)
     if target is None or target in snapshot.database:  # otherwise analysis fails first
         if not snapshot.outside.documented:
@@ -277,6 +278,7 @@ def _insert(snapshot: Snapshot, statement: st.Insert) -> Effect:
 
 
 def _delete(snapshot: Snapshot, statement: st.Delete) -> Effect:
+    """Return the effect of a DELETE, which rewrites files or marks their rows as deleted."""
     schema = snapshot.schemas[statement.target]
     _refuse_removal(schema)
     target, *queried = snapshot.accesses(statement)

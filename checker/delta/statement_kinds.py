@@ -47,6 +47,7 @@ def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
 
 
 def _kinds(statement: st.Statement) -> Iterator[str]:
+    """Yield the kinds of a statement; "Complex" if a condition has a subquery or a complex part."""
     conditions: list[ex.Expr | None] = []
     match statement:
         case st.Merge(source=source, on=on):

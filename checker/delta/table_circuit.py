@@ -152,6 +152,7 @@ class TableCircuit(Generic[B]):
     # Effects of the transactions, in log order
 
     def _transaction(self, j: int) -> None:
+        """Add the files and rows that transaction j reads, removes and writes."""
         gates, neg = self.booleans, self.booleans.neg
         there = {f: self._there(f, j) for f in self.files if f.writer <= min(j, self.writers)}
         self.there.append(there)
@@ -262,6 +263,7 @@ class TableCircuit(Generic[B]):
             self._require(*parts)
 
     def _write(self, j: int) -> None:
+        """Add the files that writer j adds, their row versions, and the rows that it writes."""
         gates, there = self.booleans, self.there[j]
         self.rebased.append(self._rebased(j))
         alone = gates.neg(self.rebased[j])
@@ -371,6 +373,7 @@ class TableCircuit(Generic[B]):
         return writers + [gates.false] * (self.size - self.writers)
 
     def _matrix(self, pairs: Disjuncts[B]) -> BooleanMatrix[B]:
+        """Return the matrix of a relation from its disjuncts, without self-pairs."""
         rows: BooleanMatrix[B] = [{} for _ in range(self.size)]
         for (i, j), parts in pairs.items():
             value = self.booleans.disj(parts)
@@ -383,6 +386,7 @@ class TableCircuit(Generic[B]):
         return self.sees[j][i] if i < len(self.sees[j]) else self.booleans.false
 
     def _orders(self, relations: dict[str, BooleanMatrix[B]]) -> None:
+        """Add the relations log, vis and unseen."""
         log: Disjuncts[B] = {}
         vis: Disjuncts[B] = {}
         unseen: Disjuncts[B] = {}
@@ -397,6 +401,7 @@ class TableCircuit(Generic[B]):
         relations["unseen"] = self._matrix(unseen)
 
     def _footprints(self, relations: dict[str, BooleanMatrix[B]]) -> None:
+        """Add the overlaps of a winner's files with a loser's read and removed files."""
         gates = self.booleans
         adds: Disjuncts[B] = {}
         reads: Disjuncts[B] = {}
@@ -443,6 +448,7 @@ class TableCircuit(Generic[B]):
     def _items_of(
         self, row: FileRows, ww: Disjuncts[B], wr: Disjuncts[B], rw: Disjuncts[B]
     ) -> None:
+        """Add ww, wr and rw of one row, by the version of the row that each transaction read."""
         gates = self.booleans
         wrote = [self.wrote[k].get(row, gates.false) for k in range(self.writers)]
         # following[k, m]: writer m (from 0) is the next one to write the row after version k
@@ -469,6 +475,7 @@ class TableCircuit(Generic[B]):
                     rw[j, m].append(gates.both(seen, following[version, m]))
 
     def _matches_of(self, row: FileRows, wr: Disjuncts[B], rw: Disjuncts[B]) -> None:
+        """Add wr and rw by predicate, from writers that insert or remove the row."""
         gates, neg = self.booleans, self.booleans.neg
         p = row.partition
         # alive: the row exists after the writers so far; a change of that changes the matching rows
@@ -578,6 +585,7 @@ class _ReadMatrices(Generic[B]):
             self.pairs[name][i, j].append(pair)
 
     def frames(self, frames: Matrices[B]) -> Matrices[B]:
+        """Return the frames with the initial transaction and the reads as nodes."""
         size = len(self.exists)
         beside = [self.gates.false] * (size - self.circuit.size)
         relations: dict[str, BooleanMatrix[B]] = {

@@ -277,6 +277,7 @@ class _Work:
         return len(self.states) - 1
 
     def take(self, step: Step) -> None:
+        """Execute a step of the schedule."""
         name = step.transaction
         self.driver.take(step, self.newest)
         several = isinstance(self.litmus.transactions[name], Block)
@@ -334,6 +335,7 @@ class _Work:
         self.started[name] = reads(replace(event, effect=done), statement, database)
 
     def commit(self, name: str) -> None:
+        """Commit a transaction; where its writer retries after a conflict, attempt once more."""
         form = self.form
         if name in self.undetermined:
             raise self.undetermined[name]
@@ -353,6 +355,7 @@ class _Work:
             self.states += [after(self.states[-1], event)] * len(event.commits)
 
     def attempt(self, event: Event) -> Event:
+        """Return the event after one attempt to commit at the next version."""
         version, protocol = len(self.states), self.protocol
         return after_attempt(
             self.form, event, self.events, version, protocol, attempts=self.attempts
@@ -502,6 +505,7 @@ def observed_run(litmus: Litmus, execution: Execution, protocol: str) -> Run:
 
 
 def _transaction(form: Format, event: Event) -> TransactionRun:
+    """Return the observable outcome of an event: error, rollback, conflict, no-op or commit."""
     done = event.effect
     if done.error is not None:
         return TransactionRun(

@@ -113,6 +113,7 @@ def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None
 
 
 def _values(frame: Frame, spec: Spec, lets: Iterable[str]) -> Iterator[Denotation]:
+    """Yield the members of these lets and of all axioms, silences and labels of a spec."""
     fold = Fold(BitsetAlgebra(frame), spec.definitions)
 
     def items(expr: CatExpr) -> tuple[tuple[str, ...], ...]:

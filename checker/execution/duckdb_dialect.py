@@ -228,6 +228,7 @@ def _types(node: exp.Cast) -> tuple[Type | None, Type | None]:
 
 
 def _cast(operand: exp.Expr, source: Type | None, target: Type | None) -> exp.Expr:
+    """Return a cast in DuckDB that gives the value that Spark gives."""
     assert target is not None, "the SQL reader lets only types that it knows into a CAST"
     if source == "STRING" and target != "STRING":
         operand = exp.Anonymous(this=_macro(target), expressions=[operand])
@@ -239,6 +240,7 @@ def _cast(operand: exp.Expr, source: Type | None, target: Type | None) -> exp.Ex
 
 
 def _macro(target: Type) -> str:
+    """Return the name of the DuckDB macro that prepares text for a cast to a type."""
     if target in INTEGERS:
         return "text_of_whole"
     if target in ("DATE", "TIMESTAMP"):

@@ -94,6 +94,7 @@ class _Duck:
             raise unsupported_by_duckdb(error) from None
 
     def _make(self, setup: Iterable[str]) -> None:
+        """Create the initial tables; raise the error of `unsupported_by_duckdb` if one fails."""
         self._holds = None
         for sql in setup:
             try:
@@ -183,6 +184,7 @@ class DuckExecutor:
         return self._orders[order]
 
     def _run(self, order: tuple[str, ...]) -> Mapping[str, Rows] | None:
+        """Return the tables after transactions in this order; None if one of them fails."""
         run = _duck().run
         reached: dict[str, int] = {}
         checks, features = self._checks[-1], self._features[-1]
@@ -219,6 +221,7 @@ class DuckExecutor:
                 self._resume(schema.name, column)
 
     def _resume(self, table: str, column: Column) -> None:
+        """Advance an identity column's sequence to the stored values if it lags behind."""
         run, identity = _duck().run, column.identity
         assert identity is not None
         first, step = identity.start, identity.step
@@ -298,6 +301,7 @@ class DuckExecutor:
 
 
 def _features_named(properties: Mapping[str, str]) -> list[str]:
+    """Return the table features that properties name, and the mapping mode if it is "name"."""
     start = "delta.feature."
     mapped = properties.get(MAPPING_MODE, "none").lower() == "name"
     names = [key.removeprefix(start) for key in properties if key.startswith(start)]

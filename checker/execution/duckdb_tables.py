@@ -52,6 +52,7 @@ def resume_sequence(table: str, column: Column, value: int) -> list[str]:
 
 
 def _sequence(table: str, column: Column, first: int) -> str:
+    """Return the statement that creates the sequence of an identity column from a first value."""
     low, high = RANGES["BIGINT"]
     assert column.identity is not None
     return (

@@ -316,6 +316,7 @@ def _known(merge: exp.Merge, value: exp.Expr) -> exp.Expr:
 
 
 def _branches(query: exp.Expr) -> Iterator[exp.Select]:
+    """Yield the SELECTs of a query's unions and parentheses."""
     match query:
         case exp.Union():
             yield from _branches(query.left)

@@ -141,6 +141,7 @@ class _Observation(NamedTuple):
 
 
 def _observations(events: Sequence[Event]) -> Iterator[_Observation]:
+    """Yield, per read and row of its table, the row's versions and the number seen."""
     first = len(events)
     written = version_chains(events)
     for j, event in enumerate(events):
@@ -166,6 +167,7 @@ class _RowReadPairs:
         self.observations = list(_observations(events))
 
     def add(self) -> None:
+        """Add the reads as nodes, the initial transaction, and their relations."""
         self.builder.have(*READ_RELATIONS, sets=NODE_SETS)
         self.builder.beside(INIT, *self.names())
         self.builder.put("Initial", len(self.events))
@@ -175,6 +177,7 @@ class _RowReadPairs:
             self.builder.add("so", len(self.events), i, "initial", init=INIT, node=event.name)
 
     def names(self) -> Iterator[str]:
+        """Yield a distinct name for each read, numbered from the second of one name."""
         count: Counter[str] = Counter()
         for observed in self.observations:
             shown = "that is gone" if observed.row is None else show_row(observed.row)
@@ -183,6 +186,7 @@ class _RowReadPairs:
             yield name if count[name] == 1 else f"{name} ({count[name]})"
 
     def connect(self, k: int, observed: _Observation) -> None:
+        """Add rf, wr, in and rival of read k, which is the node of an observation."""
         reader = self.events[observed.reader]
         seen = observed.versions[observed.seen]
         kind, row = self.saw(observed)
@@ -308,6 +312,7 @@ class _Dependencies:
         self.builder = builder
 
     def add(self) -> None:
+        """Add ww of consecutive versions of each row, and wr and rw by item and by predicate."""
         written = version_chains(self.events)
         for chain in written.values():
             row = chain[0].before

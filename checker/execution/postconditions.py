@@ -77,6 +77,7 @@ class Postconditions:
         return duck
 
     def _fill(self, name: str, rows: Iterable[Row]) -> None:
+        """Insert rows into a table of DuckDB."""
         assert self._duck is not None
         for row in rows:
             marks = ", ".join("?" * len(row))

@@ -120,6 +120,7 @@ def compare_with_expectation(expect: Expectation, judged: RunJudgement) -> RunDi
 
 
 def _points(predicted: Run, seen: Run) -> Iterator[ComparedPoint]:
+    """Yield the compared points of a predicted and an observed run, field by field."""
     ended = any(t.outcome == SILENT for t in predicted.transactions.values())
     for field in fields(Run):
         ours, theirs = getattr(predicted, field.name), getattr(seen, field.name)
@@ -139,6 +140,7 @@ def _points(predicted: Run, seen: Run) -> Iterator[ComparedPoint]:
 def _transaction(
     name: str, ours: TransactionRun | None, theirs: TransactionRun | None
 ) -> Iterator[ComparedPoint]:
+    """Yield the compared points of one transaction; consequential differences are left out."""
     if ours is None or theirs is None:
         said = (t.outcome if t is not None else "no such transaction" for t in (ours, theirs))
         yield False, "{}: predicted {}, observed {}".format(name, *said)
@@ -210,6 +212,7 @@ def _rows(rows: Rows | None) -> str:
 def _outcomes(
     expected: Mapping[str, tuple[str, ...]], judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
+    """Yield whether each transaction has one of its expected outcomes."""
     for name, options in expected.items():
         seen = judged.run.transactions[name]
         met = any(_meets(option, seen) for option in options)
@@ -221,6 +224,7 @@ def _meets(option: str, seen: TransactionRun) -> bool:
 
 
 def _error_classes(expected: Mapping[str, str], judged: RunJudgement) -> Iterator[ComparedPoint]:
+    """Yield whether each transaction has its expected error class or a subclass of it."""
     for name, wanted in expected.items():
         seen = judged.run.transactions[name]
         got = seen.error_class
@@ -234,6 +238,7 @@ def _error_classes(expected: Mapping[str, str], judged: RunJudgement) -> Iterato
 def _log(
     expected: Mapping[str, Mapping[str, Value]], judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
+    """Yield whether the commit information of each transaction equals the expected entries."""
     for name, entry in expected.items():
         seen = judged.run.transactions[name]
         for key, wanted in entry.items():
@@ -251,6 +256,7 @@ def _reads(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[Compa
 
 
 def _emitted(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[ComparedPoint]:
+    """Yield whether the scans of each transaction emitted the expected rows."""
     for name, rows in expected.items():
         seen = judged.run.transactions[name]
         if "emitted" in seen.unsaid:
@@ -263,6 +269,7 @@ def _emitted(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[Com
 def _waits(
     expected: Mapping[str, tuple[str, ...]] | None, judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
+    """Yield whether each transaction waited for the expected ones; nothing if none is given."""
     for name, seen in judged.run.transactions.items() if expected is not None else ():
         wanted = (expected or {}).get(name, ())
         got = tuple(" and ".join(wait.behind) for wait in seen.waits)
@@ -280,6 +287,7 @@ def _tables(expected: Mapping[str, Rows], judged: RunJudgement) -> Iterator[Comp
 def _contents(
     expected: Mapping[int, Mapping[str, Rows]], judged: RunJudgement
 ) -> Iterator[ComparedPoint]:
+    """Yield whether the tables at each version have the expected rows."""
     versions = judged.run.versions
     for k, tables in expected.items():
         if k >= len(versions):
@@ -291,6 +299,7 @@ def _contents(
 
 
 def _breaks(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[ComparedPoint]:
+    """Yield whether the violated postconditions are the expected ones."""
     if expected is None:
         return
     got = judged.breaks
@@ -302,6 +311,7 @@ def _breaks(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[
 
 
 def _serial(expected: tuple[str, ...] | None, judged: RunJudgement) -> Iterator[ComparedPoint]:
+    """Yield whether the serial orders that produce the final table are the expected ones."""
     if expected is None:
         return
     wanted = ", ".join(expected) or "none"

@@ -196,6 +196,7 @@ class RunResult(PageResult, GraphResult, Tabular):
 
     @cached_property
     def _retraced(self) -> tuple[Execution | None, str]:
+        """Execution with the run's tables at every version, or None with the reason."""
         if self.litmus.raw:
             return None, "raw transactions have no rows"
         own = self.execution
@@ -414,6 +415,7 @@ def _scanned_json(transaction: TransactionRun) -> dict[str, object]:
 
 
 def _transaction_json(transaction: TransactionRun) -> dict[str, object]:
+    """Return the JSON object of a transaction of a run."""
     t = transaction
     return {
         "outcome": t.outcome,

@@ -95,6 +95,7 @@ class ModelExecutor:
         return self._states[order]
 
     def _step(self, order: tuple[str, ...], before: Database) -> Database | None:
+        """Return the tables after an order's last transaction; None if it fails."""
         done = self._effects[order] = self._form.alone(self._litmus, order[-1], before, self._inits)
         return (
             None if done.error is not None else self._form.after(before, Event(order[-1], done, 0))
@@ -161,6 +162,7 @@ def explain_serially(
 
 
 def _explain(executor: Executor, run: Run) -> SerialOrders:
+    """Return the serial orders that produce the final tables, and the unexplained versions."""
     names = writers(run)
     versions = run.versions
     orders = _orders(executor, names, versions[-1])
@@ -353,6 +355,7 @@ class SerialExplainer:
     def _placed(
         self, order: tuple[str, ...], readers: Sequence[Event], level: str, *, early: bool
     ) -> tuple[str, ...] | None:
+        """Return the order with all readers placed between the writers, or None."""
         left = list(readers)
         done: list[str] = []
         by_name = {event.name: event for event in self.writers}

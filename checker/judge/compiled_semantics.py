@@ -44,6 +44,7 @@ def compile_spec(spec: Spec) -> Callable[[Frame], bool]:
 
 
 def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:
+    """Return an axiom as a function from a graph to whether the graph satisfies it."""
     match axiom.test:
         case "acyclic":
             return lambda frame: Relation(tuple(reading(frame))).acyclic()
@@ -87,6 +88,7 @@ class _Compiler:
         return lambda frame: [x & ~y for x, y in zip(a(frame), b(frame), strict=True)]
 
     def compose(self, a: Reading, b: Reading) -> Reading:
+        """Return the composition; next to an identity, a restriction to its set."""
         if isinstance(a, _IdentityReading):
             return _from(a.on, b)
         if isinstance(b, _IdentityReading):
@@ -119,6 +121,8 @@ class _Compiler:
 
 
 def _from(on: SetReading, reading: Reading) -> Reading:
+    """Return a relation restricted to pairs whose first node is in a set."""
+
     def rows(frame: Frame) -> Bits:
         members = on(frame)
         return [row if members >> i & 1 else 0 for i, row in enumerate(reading(frame))]
@@ -127,6 +131,8 @@ def _from(on: SetReading, reading: Reading) -> Reading:
 
 
 def _to(reading: Reading, on: SetReading) -> Reading:
+    """Return a relation restricted to pairs whose second node is in a set."""
+
     def rows(frame: Frame) -> Bits:
         members = on(frame)
         return [row & members for row in reading(frame)]

@@ -312,6 +312,7 @@ class _CompletionFrame:
         self.written = self.history.versions()
 
     def build(self) -> FrameBuilder:
+        """Add all relations, sets and flaws of the completion, and return the builder."""
         for session in self.history.sessions:
             self.session([number for number in session if number in self.committed])
         if self.history.schedule:
@@ -367,6 +368,7 @@ class _CompletionFrame:
         self.add(f"{kind}-{of}", i, j, why, **nouns)
 
     def versions(self, name: str, order: tuple[int, ...]) -> None:
+        """Add ww between the writers of consecutive versions of an object."""
         for i, j in pairwise(order):
             self.add(
                 "ww", i, j, "next version",

@@ -166,6 +166,7 @@ class EdgeSupports:
         return self._ended(number)
 
     def _ended(self, number: int) -> Support:
+        """Return the support of a transaction's outcome; empty if it is observed."""
         literal = self.choices.ends.get(number)
         if literal is None:
             return NOTHING
@@ -433,6 +434,7 @@ class CompletionSearch:
                         return
 
     def _completion(self, true: Support) -> Completion:
+        """Return the completion that a set of true literals determines."""
         ends = self.choices.ends
         committed = self.first.committed - {n for n, literal in ends.items() if literal not in true}
 

@@ -390,6 +390,7 @@ def _fold(frame: Frame, spec: Spec) -> Fold[Relation, int]:
 
 
 def _holds(axiom: Axiom, relation: Relation) -> bool:
+    """Return whether a relation satisfies the test of an axiom."""
     match axiom.test:
         case "acyclic":
             return relation.acyclic()
@@ -402,6 +403,7 @@ def _holds(axiom: Axiom, relation: Relation) -> bool:
 def _violation(
     axiom: Axiom, fold: Fold[Relation, int], reasons: Reasons, frame: Frame, spec: Spec
 ) -> Violation | None:
+    """Return the violation of an axiom with its shortest cycle or first pair; None if it holds."""
     relation = fold.relation(axiom.expr)
     match axiom.test:
         case "acyclic":
@@ -416,6 +418,7 @@ def _violation(
 def _broken(
     axiom: Axiom, steps: list[tuple[int, int]], reasons: Reasons, frame: Frame, spec: Spec
 ) -> Violation:
+    """Return the violation of an axiom by these pairs, with base edges and their reasons."""
     edges: list[Edge] = []
     for i, j in steps:
         edges += reasons.edges(axiom.expr, i, j)

@@ -89,6 +89,7 @@ class Matrices(Generic[B]):
         return self.sets[name]
 
     def union(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
+        """Return the entrywise disjunction."""
         disj = self.booleans.disj
         return [
             {**x, **{j: disj([x[j], y]) if j in x else y for j, y in row.items()}}
@@ -96,6 +97,7 @@ class Matrices(Generic[B]):
         ]
 
     def intersection(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
+        """Return the entrywise conjunction."""
         both = self.booleans.both
         return [
             self._row({j: both(x[j], y) for j, y in row.items() if j in x})
@@ -103,6 +105,7 @@ class Matrices(Generic[B]):
         ]
 
     def difference(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
+        """Return the entrywise conjunction with the negated second matrix."""
         both, neg = self.booleans.both, self.booleans.neg
         return [
             self._row({j: both(v, neg(y[j])) if j in y else v for j, v in x.items()})
@@ -110,6 +113,7 @@ class Matrices(Generic[B]):
         ]
 
     def compose(self, a: BooleanMatrix[B], b: BooleanMatrix[B]) -> BooleanMatrix[B]:
+        """Return the Boolean product of two matrices."""
         both, disj, false = self.booleans.both, self.booleans.disj, self.booleans.false
         product: BooleanMatrix[B] = []
         for row in a:
@@ -140,6 +144,7 @@ class Matrices(Generic[B]):
         return self.union(a, self.identity(self.exists))
 
     def inverse(self, a: BooleanMatrix[B]) -> BooleanMatrix[B]:
+        """Return the transpose."""
         turned: BooleanMatrix[B] = [{} for _ in a]
         for i, row in enumerate(a):
             for j, x in row.items():

@@ -138,6 +138,7 @@ class _OperationNode:
 
 
 def _nodes(history: ObservedHistory, matches: MatchBits) -> Iterator[_OperationNode]:
+    """Yield the nodes of the operations; a predicate read has one per object of its version set."""
     for transaction in history.transactions:
         n = transaction.number
         for k, operation in enumerate(transaction.operations, 1):
@@ -177,6 +178,7 @@ class _ReadPairs:
         self.place |= {node: first + 1 + i for i, node in enumerate(self.nodes)}
 
     def add_reads(self) -> None:
+        """Add T0, the operations as nodes, and their relations."""
         self.builder.have(*READ_RELATIONS, sets=NODE_SETS)
         self.builder.beside(f"T{INITIAL}", *_names(self.nodes))
         self.builder.put("Initial", self.place[INITIAL])
@@ -216,6 +218,7 @@ class _ReadPairs:
                 )  # fmt: skip
 
     def connect(self, read: _OperationNode) -> None:
+        """Add rf, wr and rival of a read: its version and the versions that rival it."""
         number, seen = read.by, read.version
         kind = "saw with" if read.predicate else "read version"
         why = {"reader": f"T{number}", "version": seen, "writer": f"T{seen.writer}"}

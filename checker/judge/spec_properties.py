@@ -83,6 +83,7 @@ def is_increasing(spec: Spec) -> bool:
 
 
 def _positive(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> bool:
+    """Return whether an expression has no difference of relations, definitions unfolded."""
     match expr:
         case _ if expr.kind == "set":
             return True
@@ -183,6 +184,7 @@ def takes_later(spec: Spec) -> bool:
 
 
 def _same(axiom: Axiom, spec: Spec) -> bool:
+    """Return True only if an axiom holds as before when ww and rw lead to later versions."""
     growth = _growth(unfold(axiom.expr, spec.definitions))
     if growth is None:
         return False
@@ -220,6 +222,7 @@ def _growth(expr: CatExpr) -> _Growth | None:
 
 
 def _unary(op: str, of: _Growth) -> _Growth | None:
+    """Return the growth of an expression from its operand's; None if it is not of a known form."""
     match op:
         case "?":
             takes = of.reflexive
@@ -241,6 +244,7 @@ def _unary(op: str, of: _Growth) -> _Growth | None:
 
 
 def _binary(op: str, a: _Growth, b: _Growth) -> _Growth | None:
+    """Return the growth of an expression from its operands'; None if it is not of a known form."""
     both = {name: getattr(a, name) and getattr(b, name) for name in ("takes_before", "takes_after")}
     match op:
         case "|":
@@ -263,6 +267,7 @@ def _binary(op: str, a: _Growth, b: _Growth) -> _Growth | None:
 
 
 def _composed(a: _Growth, b: _Growth) -> _Growth | None:
+    """Return the growth of a composition; None if steps in between are not absorbed."""
     if a.writers or b.writers:
         other = b if a.writers else a
         return replace(other, reflexive=False, writers=a.writers and b.writers)
@@ -328,6 +333,7 @@ class _Pairs(NamedTuple):
 
 
 def _stays(axiom: Axiom, pairs: _Pairs) -> bool:
+    """Return True only if a latecomer cannot change the verdict of an axiom."""
     match axiom.test:
         case "acyclic":
             return pairs.others and not pairs.loop and not pairs.through
@@ -342,6 +348,7 @@ class _Reach:
 
     def relation(self, name: str) -> _Pairs:
         # A latecomer has seen all others.
+        """Return the pairs of a base relation; the latecomer has seen all others."""
         if name == "unseen":
             return _Pairs(into=False, away=False, loop=False)
         known = name in INTO
@@ -360,6 +367,7 @@ class _Reach:
         return a._replace(others=a.others and b.others)
 
     def compose(self, a: _Pairs, b: _Pairs) -> _Pairs:
+        """Return the pairs of a composition, with paths of others through the latecomer."""
         return _Pairs(
             into=(a.among and b.into) or (a.into and b.loop),
             away=(a.away and b.among) or (a.loop and b.away),

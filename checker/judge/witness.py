@@ -128,6 +128,7 @@ class Reasons:
         return found or (Edge(self._frame.nodes[i], self._frame.nodes[j], str(expr), Reason()),)
 
     def _why(self, expr: CatExpr, i: int, j: int) -> tuple[Edge, ...]:
+        """Return the base edges that put a pair into the relation of an expression."""
         match expr:
             case Name(name) if name in self._definitions:
                 return self._why(self._definitions[name], i, j)
@@ -163,6 +164,7 @@ class Reasons:
 
 
 def _both(left: tuple[Edge, ...], right: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """Return two single edges as one edge with both reasons, else the shorter non-empty path."""
     if len(left) == len(right) == 1:
         reason = joined_reasons("both", [edge.reason for edge in (*left, *right)])
         return (replace(left[0], kind=f"{left[0].kind} & {right[0].kind}", reason=reason),)
@@ -190,6 +192,7 @@ def _through(edges: tuple[Edge, ...], reads: frozenset[str]) -> tuple[Edge, ...]
 
 
 def _joined(way: tuple[Edge, ...]) -> Edge:
+    """Return a path of edges as one edge."""
     if len(way) == 1:
         return way[0]
     kind = " ; ".join(edge.kind for edge in way)
@@ -217,6 +220,7 @@ def _of_way(way: tuple[Edge, ...]) -> Reason:
 
 
 def _turned(edge: Edge) -> Edge:
+    """Return the edge of the inverse relation."""
     if "(" in edge.kind or ";" in edge.kind:
         return replace(edge, source=edge.target, target=edge.source, kind=f"({edge.kind})^-1")
     kinds = [

@@ -98,6 +98,7 @@ def _work(database: Database, tables: Mapping[str, Schema]) -> SharedState:
 
 
 def _through(one: RunningTransaction, statement: Statement) -> ScanRecord:
+    """Run a statement to its end, and return its reads, results and writes, or its error."""
     try:
         emitted = [
             hit.values

@@ -109,6 +109,7 @@ class FinalStates:
         return {event.name: self._told(event, walk) for event in walk.events}
 
     def _told(self, event: Event, walk: Simulation) -> ClientResult:
+        """Return a client's result; for a query, also whether it is timely."""
         done = event.effect
         assert isinstance(done, ScanRecord)
         if event.aborted:
@@ -186,6 +187,7 @@ class DuckTexts:
         return self._known[order]
 
     def _run(self, order: tuple[str, ...]) -> tuple[Mapping[str, Rows], Results] | None:
+        """Return the tables and results of a serial order; None if a statement fails."""
         import duckdb  # slow to import, and few runs of sessions need it
 
         tables = self._litmus.tables.values()
@@ -267,6 +269,7 @@ class SerialFinalStates:
         return self._orders[names]
 
     def _order(self, names: tuple[str, ...]) -> FinalState | None:
+        """Return the final state of a serial order; raise Disagreement between executors."""
         state = self.model.state(names)
         end = None
         if state is not None:

@@ -126,6 +126,7 @@ def _gives(who: str, trace: ScanTrace, store: RowStore, at: int, began: int) -> 
 
 
 def _image(who: str, row: StoredRow, at: int, began: int) -> RowImage | None:
+    """Return the version of a row for a scan: the transaction's own last one, else at ``at``."""
     own = [v for v in row.versions if v.writer == who and v.written <= began and v.undone is None]
     if own:
         return own[-1]
@@ -219,6 +220,7 @@ class _ScanFrame:
                 self.rows = [row for rows in event.effect.store.rows.values() for row in rows]
 
     def build(self) -> Frame:
+        """Return the dependency graph, with one node per row that a scan emitted."""
         names: list[str] = []
         for i, event in enumerate(self.events):
             self.sets(i, event)
@@ -253,6 +255,7 @@ class _ScanFrame:
         return INIT if i == self.init else self.events[i].name
 
     def sets(self, i: int, event: Event) -> None:
+        """Add an event to Reader or Writer, and to Aborted or TORN."""
         self.builder.put("Reader" if event.version is None else "Writer", i)
         if event.aborted:
             self.builder.put("Aborted", i)

@@ -367,6 +367,7 @@ def _back(chain: list[str | list[Lock]]) -> None:
 def _path(
     graph: dict[str, tuple[str, ...]], at: str, goal: str, seen: tuple[str, ...]
 ) -> tuple[str, ...] | None:
+    """Return the path from ``at`` to ``goal``, without its end, by depth-first search, or None."""
     for other in graph.get(at, ()):
         if other == goal:
             return (*seen, at)

@@ -204,6 +204,7 @@ class _Words:
         return word
 
     def at(self, k: int, wanted: str) -> str:
+        """Return word k of the clause; raise ClauseError if the clause is shorter."""
         if k >= len(self.words):
             raise ClauseError(
                 f"'{' '.join(self.words)}' ends; expected {wanted}", self.clause, k - 1
@@ -211,6 +212,7 @@ class _Words:
         return self.words[k]
 
     def number(self, k: int, least: int) -> int:
+        """Return word k as an integer from ``least`` to LARGEST; else raise ClauseError."""
         word = self.at(k, "a whole number")
         if not word.isdecimal() or not least <= int(word) <= LARGEST:
             raise ClauseError(
@@ -224,6 +226,7 @@ class _Words:
 
 
 def _read(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
+    """Return the subject of a clause, and the rules with the clause added."""
     first = words.words[0]
     if first == "lock":
         return _lock(found, words)
@@ -252,6 +255,7 @@ def _read(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
 
 
 def _siread(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
+    """Return the subject of a ``siread`` clause, and the rules with the clause added."""
     what = words.one(1, SIREADS)
     if what != "page":
         words.end(2)
@@ -262,6 +266,7 @@ def _siread(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
 
 
 def _lock(found: ProtocolRules, words: _Words) -> tuple[str, ProtocolRules]:
+    """Return the subject of a ``lock`` clause, and the rules with the clause added."""
     subject = words.one(1, SUBJECTS)
     mode = words.one(2, MODES)
     what = words.one(3, RANGES if subject == "ranges" else GRANULES)

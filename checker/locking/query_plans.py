@@ -123,6 +123,7 @@ def scan_hints(sql: str, label: str = "SQL") -> tuple[frozenset[str], ...]:
 
 
 def _hints(table: exp.Table, label: str) -> frozenset[str]:
+    """Return the hints of a table; raise SqlError for unknown, contradictory or misplaced hints."""
     written = table.find_ancestor(exp.Select) is None
     named = [
         hint.sql().upper() for part in table.args.get("hints") or () for hint in part.expressions
@@ -251,6 +252,7 @@ def read_scan_statement(
 
 
 def _read(sql: str, schemas: Mapping[str, Schema], label: str) -> st.Statement:
+    """Return the statement of an SQL text."""
     syntax = Syntax(sql, label)
     tree = syntax.tree()
     reader = _Reader(syntax, schemas)
@@ -276,6 +278,7 @@ class _Reader(InsertReader, RowsReader):
         self.place = replace(self.place, plain=True)
 
     def condition(self, scope: NameScope, node: exp.Expr) -> ex.Expr:
+        """Return a condition; refuse an expression that is not BOOLEAN."""
         condition = read_expression(scope, node)
         if condition.type != "BOOLEAN":
             written = self.place.written(node)
@@ -297,6 +300,7 @@ class _Reader(InsertReader, RowsReader):
         return super().query(node, types)
 
     def select(self, node: exp.Select, types: tuple[Type, ...] | None) -> qu.Branch:
+        """Return a SELECT on one table with its order and limit."""
         if node.args.get("group"):
             self.place.refuse(node, f"GROUP BY {OUTSIDE} in format locking")
         plain = self.plain(node)
@@ -349,6 +353,7 @@ class _Reader(InsertReader, RowsReader):
     def subquery(
         self, around: NameScope, kind: Literal["exists", "in", "scalar"], node: exp.Expr
     ) -> ex.Subquery:
+        """Return a subquery on one table with its order and limit."""
         if not isinstance(node, exp.Select) or node.args.get("from_") is None:
             self.place.refuse(node, "a subquery is a SELECT … FROM one table")
         refuse_other_arguments(self.place, node, "expressions", "from_", "where", "order", "limit")

@@ -43,6 +43,7 @@ def session_tests(transactions: int = 3) -> SearchStrategy[Litmus]:
 
 @st.composite
 def _tests(draw: DrawFn, transactions: int) -> Litmus:
+    """Draw a litmus test with 2 to ``transactions`` transactions and their schedule."""
     names = NAMES[: draw(st.integers(2, transactions))]
     down = draw(st.booleans())
     texts: list[str] = []

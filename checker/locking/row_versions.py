@@ -310,6 +310,7 @@ class RowStore:
                 row.taken = {index: who for index, who in row.taken.items() if who != writer}
 
     def _open(self, writer: str) -> Iterator[RowImage]:
+        """Yield the versions of a writer that are neither committed nor undone."""
         for rows in self.rows.values():
             for row in rows:
                 for version in row.versions:

@@ -303,6 +303,7 @@ class SireadMarks:
             self._forget(self.known.pop(0))
 
     def _forget(self, one: OverlappingTransaction) -> None:
+        """Remove the marks and rw edges of a transaction."""
         for mark in list(one.marks):
             self._unmark(one, mark)
         for out in list(one.outs):
@@ -318,6 +319,7 @@ class SireadMarks:
             self.marked.setdefault(mark, []).append(one)
 
     def _unmark(self, one: OverlappingTransaction, mark: ReadMark) -> None:
+        """Remove a mark of a transaction."""
         one.marks.remove(mark)
         self.marked[mark].remove(one)
         if not self.marked[mark]:

@@ -383,6 +383,7 @@ class Simulation:
         self.over(session, Event(name, done, 0, conflict=conflict, rolled_back=rolled_back))
 
     def over(self, session: SessionSimulation, event: Event) -> None:
+        """End a transaction: close its plan, release its locks, and record its event."""
         session.ended, session.wants = True, None
         if session.versions is not None:
             session.versions = session.versions[0], len(self.states) - 1

@@ -93,6 +93,7 @@ class RunningTransaction:
             raise EvaluationError(BY_ZERO if by_zero else TOO_LARGE, str(error)) from error
 
     def carry(self, one: st.Statement) -> Going:
+        """Execute one statement, then release the locks that it held for its duration."""
         self.number += 1
         self._at = self.work.store.now
         if self.began is None:
@@ -477,6 +478,8 @@ def _end(going: object) -> None:
 
 
 def _with(one: ex.Expr, known: Mapping[Lookup, ex.Expr]) -> ex.Expr:
+    """Return an expression with known values in place of its lookups."""
+
     def value(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
         return known.get(part, part) if isinstance(part, Lookup) else part
 
@@ -491,6 +494,7 @@ def _goes(index: Index | None, order: SortOrder) -> bool:
 
 
 def _expressions(branch: qu.Branch) -> Iterator[ex.Expr]:
+    """Yield the expressions of a branch of a query."""
     rows = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
     yield from (item for row in rows for item in row)
     if branch.where is not None:

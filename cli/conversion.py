@@ -38,12 +38,12 @@ class OutputForm:
 
     @property
     def quiet(self) -> bool:
-        """Whether only the form is printed."""
+        """True if only the form is printed."""
         return self.word is not None
 
     @property
     def draws(self) -> bool:
-        """Whether the form is a picture, which shows a single result."""
+        """True if the form is a picture, which shows a single result."""
         return self.word in PICTURES
 
     def refuse(self, count: int) -> None:

@@ -204,7 +204,7 @@ class DemoQuestion:
     b: str
     """Spec that forbids it."""
     unexplained: bool
-    """Whether no serial order may produce its final table."""
+    """True if no serial order may produce its final table."""
     title: str
     """Description of what happens."""
     promise: str

@@ -86,7 +86,7 @@ class Worker(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether the callable has returned or raised and its thread has ended."""
+        """True if the callable has returned or raised and its thread has ended."""
         return self._over.is_set() and not self._thread.is_alive()
 
     def join(self, seconds: float) -> bool:

@@ -206,7 +206,7 @@ class CommitSpan:
     operation: str
     """Operation, such as ``WRITE``."""
     blind: bool
-    """Whether the commit is marked as a blind append."""
+    """True if the commit is marked as a blind append."""
 
 
 @dataclass(frozen=True, slots=True)

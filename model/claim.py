@@ -148,7 +148,7 @@ class AskedSeparation(NamedTuple):
     unexplained: bool = False
     """Whether, in addition, no serial order may produce the table."""
     unbounded: bool = False
-    """Whether a proof is requested."""
+    """True if a proof is requested."""
 
     @property
     def figures(self) -> tuple[str, ...]:
@@ -229,7 +229,7 @@ class FigureStatement(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the comparison is true of any figures; counts are at least 0."""
+        """True if the comparison is true of any figures; counts are at least 0."""
         same = self.name == self.value and "=" in self.sign
         return same or (self.sign, self.value) == (">=", 0)
 
@@ -278,11 +278,11 @@ class ClaimEvidence:
     found: Expectation | FigureStatements | None = None
     """Answer that was observed instead; None if the evidence supports the claim."""
     of_page: bool = False
-    """Whether the answer is that of a protocol written from a page, and not of anything that can be
+    """True if the answer is that of a protocol written from a page, and not of anything that can be
     run.
     """
     amended: bool = False
-    """Whether ``claimed`` is the prediction of the claim after its text is corrected."""
+    """True if ``claimed`` is the prediction of the claim after its text is corrected."""
     words: str = ""
     """Description of the evidence for readers."""
     figures: FigureStatements = ()
@@ -290,7 +290,7 @@ class ClaimEvidence:
 
     @property
     def agrees(self) -> bool:
-        """Whether the evidence is recorded as supporting the claim."""
+        """True if the evidence is recorded as supporting the claim."""
         return self.found is None
 
     @property
@@ -315,7 +315,7 @@ class ClaimAnswer:
 
     @property
     def agrees(self) -> bool:
-        """Whether the answer agrees with the claim."""
+        """True if the answer agrees with the claim."""
         return not self.against
 
     def to_json(self) -> dict[str, object]:

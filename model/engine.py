@@ -70,7 +70,7 @@ class Engine:
     at_once: int = 1
     """Default number of litmus tests that run at a time; 1 if never more."""
     hosts: bool = False
-    """Whether transactions of other writers of its log may run next to its own, on one table."""
+    """True if transactions of other writers of its log may run next to its own, on one table."""
     join: Callable[..., AbstractContextManager[RunsTransactions]] | None = None
     """Run single transactions on tables that another engine made, for the duration of the block.
 

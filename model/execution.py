@@ -137,7 +137,7 @@ class Event(ReadableRepr):
     read_set: ReadSet | None = None
     """Read set as delta-rs tracks it, if the protocol needs it."""
     rolled_back: bool = False
-    """Whether its client rolled it back."""
+    """True if its client rolled it back."""
     silence: str | None = None
     """Part of its commit that the protocol leaves unspecified (``silent … as``): the run ended
     there. Transactions that had not ended by then have the same value.
@@ -181,7 +181,7 @@ class Event(ReadableRepr):
 
     @property
     def aborted(self) -> bool:
-        """Whether it ended without a commit: by a conflict, an error, its client or a silence."""
+        """True if it ended without a commit: by a conflict, an error, its client or a silence."""
         stopped = self.conflict is not None or self.silence is not None
         return stopped or self.rolled_back or self.effect.error is not None
 

@@ -263,7 +263,7 @@ class Format:
     sequences: str = ""
     """Reason why a transaction has only one statement; empty if it may have several."""
     steps: bool = False
-    """Whether statements scan indexes and a schedule may stop them at a row: ``x.scan[2]``."""
+    """True if statements scan indexes and a schedule may stop them at a row: ``x.scan[2]``."""
     carry_out: Callable[[Litmus, Spec | None], Execution] | None = None
     """Execute a litmus test; None for the default: a snapshot, statements on it, and a check at
     commit.
@@ -284,7 +284,7 @@ class Format:
     """Add what an observer of this format sees of a transaction to what is visible in any format.
     """
     dirty: bool = False
-    """Whether others may read writes of a transaction before its commit; aborted transactions are
+    """True if others may read writes of a transaction before its commit; aborted transactions are
     then in frames.
     """
     confs: Mapping[str, str] = field(default_factory=dict)

@@ -77,9 +77,9 @@ class Happening:
     step: str
     """Name of the step."""
     sent: bool
-    """Whether the step was sent now."""
+    """True if the step was sent now."""
     ended: bool
-    """Whether the step ended now; otherwise it waits."""
+    """True if the step ended now; otherwise it waits."""
     printed: tuple[Printed, ...]
     """Results of its queries."""
     error: str

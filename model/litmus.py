@@ -91,16 +91,16 @@ class DataFrameWrite:
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of the writer, as written."""
     stream: bool = False
-    """Whether it is a micro-batch of a streaming query."""
+    """True if it is a micro-batch of a streaming query."""
 
     @property
     def merges(self) -> bool:
-        """Whether it adds columns that the table lacks (``mergeSchema``)."""
+        """True if it adds columns that the table lacks (``mergeSchema``)."""
         return self.options.get("mergeSchema", "false").lower() == "true"
 
     @property
     def data_change(self) -> bool:
-        """Whether it is marked as changing data (``dataChange``)."""
+        """True if it is marked as changing data (``dataChange``)."""
         return self.options.get("dataChange", "true").lower() == "true"
 
 
@@ -131,11 +131,11 @@ class ClientSettings:
     order.
     """
     each: bool = False
-    """Whether its subqueries are evaluated again for each row, even if they do not depend on it."""
+    """True if its subqueries are evaluated again for each row, even if they do not depend on it."""
 
     @property
     def asks(self) -> bool:
-        """Whether the client does something of its own before the transaction starts."""
+        """True if the client does something of its own before the transaction starts."""
         return bool(self.before or self.let)
 
 
@@ -224,7 +224,7 @@ class Litmus(ReadableRepr):
 
     @property
     def raw(self) -> bool:
-        """Whether some transaction is a raw one, which no SQL may follow."""
+        """True if some transaction is a raw one, which no SQL may follow."""
         return any(isinstance(t, Raw) for t in self.transactions.values())
 
     def client(self, transaction: str) -> ClientSettings:

@@ -33,7 +33,7 @@ class Item:
 
     @property
     def named(self) -> bool:
-        """Whether the item is not a row."""
+        """True if the item is not a row."""
         return self.table == self.id
 
 

@@ -79,7 +79,7 @@ class TransactionRun(ReadableRepr):
     commits: tuple[int, ...] = ()
     """All versions that it made."""
     blind: bool | None = None
-    """Whether its commit is marked as a blind append."""
+    """True if its commit is marked as a blind append."""
     isolation_level: str | None = None
     """Isolation level that its commit records."""
     operation: str | None = None
@@ -116,13 +116,13 @@ class TransactionRun(ReadableRepr):
 
     @property
     def aborted(self) -> bool:
-        """Whether it aborted with a conflict."""
+        """True if it aborted with a conflict."""
         others = (*TOOK_EFFECT, PARKED, ROLLED_BACK, SILENT, "unknown")
         return self.outcome not in others and not self.failed
 
     @property
     def failed(self) -> bool:
-        """Whether it failed with an error other than a conflict."""
+        """True if it failed with an error other than a conflict."""
         return self.outcome.startswith("error:")
 
 

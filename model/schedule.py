@@ -75,17 +75,17 @@ class Step:
 
     @property
     def begins(self) -> bool:
-        """Whether the statement is running after this step."""
+        """True if the statement is running after this step."""
         return self.action != "before"
 
     @property
     def reads(self) -> bool:
-        """Whether the snapshot has been taken after this step."""
+        """True if the snapshot has been taken after this step."""
         return self.action not in ("before", "park-init")
 
     @property
     def ends(self) -> bool:
-        """Whether this is the last step of the transaction."""
+        """True if this is the last step of the transaction."""
         return self.action in ("commit", "rollback", "both")
 
 

@@ -104,7 +104,7 @@ class Schema:
     files: tuple[RawFile, ...] = ()
     """Declared files, for raw transactions; their rows cannot be read."""
     exists: bool = True
-    """Whether the table exists; if not, it is created as declared."""
+    """True if the table exists; if not, it is created as declared."""
     clustered_by: tuple[str, ...] = ()
     """Clustering columns; they move rows in OPTIMIZE only."""
     parquet: Rows = ()
@@ -146,12 +146,12 @@ class Schema:
 
     @property
     def append_only(self) -> bool:
-        """Whether rows cannot be removed (DeltaLog.scala, assertRemovable)."""
+        """True if rows cannot be removed (DeltaLog.scala, assertRemovable)."""
         return self._switched_on("delta.appendonly")
 
     @property
     def vectors(self) -> bool:
-        """Whether DELETE, UPDATE and MERGE mark rows in deletion vectors."""
+        """True if DELETE, UPDATE and MERGE mark rows in deletion vectors."""
         return self._switched_on("delta.enabledeletionvectors")
 
     def _switched_on(self, key: str) -> bool:
@@ -180,5 +180,5 @@ class Schema:
 
     @property
     def generates(self) -> bool:
-        """Whether some column is an identity column."""
+        """True if some column is an identity column."""
         return any(column.identity is not None for column in self.columns)

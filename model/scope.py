@@ -59,7 +59,7 @@ class Scope(ReadableRepr):
     transactions: tuple[int, ...]
     """Default numbers of transactions of a search."""
     noops: Literal["skip", "keep"] = "skip"
-    """Whether candidates are kept in which a statement records nothing."""
+    """True if candidates are kept in which a statement records nothing."""
     protocols: tuple[str, ...] = ()
     """Default protocols of a sweep."""
     levels: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ class ResultColumn(NamedTuple):
     comment: str
     """Meaning, which is also the column's comment in the table."""
     null: bool = False
-    """Whether it may be NULL."""
+    """True if it may be NULL."""
 
 
 @dataclass(frozen=True, slots=True)

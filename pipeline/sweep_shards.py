@@ -33,7 +33,7 @@ class ShardTask(NamedTuple):
     tables: Mapping[str, ResultTable]
     """Tables that get rows of shards, the counts last."""
     kinds: bool
-    """Whether forbidden histories are counted by kind."""
+    """True if forbidden histories are counted by kind."""
 
     @property
     def one_of(self) -> str:

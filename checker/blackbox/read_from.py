@@ -118,7 +118,7 @@ class AttributedReads:
     observed: EdgeColumns = field(default_factory=_nothing)
     """Version order that lists show, each edge with the read that shows it; empty for registers."""
     lists: ListHistory | None = None
-    """The same history with whole lists, if it is a history of lists."""
+    """History with whole lists, if it is a history of lists."""
     ambiguous: str = ""
     """Text about a list that shows an element which several transactions appended; empty if there
     is none.

@@ -96,7 +96,7 @@ back.
 ARCH = 16.0
 """Height of an arrow between two nodes of a row."""
 BEND, BOW = 14.0, 34.0
-"""How far other arrows bend: more where there is another one back."""
+"""Bend of other arrows; larger if there is an arrow in the other direction."""
 SHOWN = 3
 """Maximum number of lines of a node's text; the tooltip of the node has the whole text."""
 

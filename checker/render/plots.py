@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PlotLine", "Scale", "line_plot", "scaling_svg"]
 
 LEFT, RIGHT, TOP, HEIGHT = 42.0, WIDTH - 8.0, 8.0, 130.0
-"""Where a plot stands in its picture; below it two lines for the horizontal scale, then one for
+"""Edges and height of a plot in its picture; below it two lines for the horizontal scale, then one for
 each line.
 """
 INSET = 8.0

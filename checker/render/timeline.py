@@ -42,7 +42,7 @@ MARGIN = 8
 LINE = 17
 """Height of a line of text."""
 FIRST, LAST = 46, WIDTH - 26
-"""Where the first and the last step of a schedule stand; to the left of the first is version 0."""
+"""x of the first and the last step of a schedule; version 0 is left of the first."""
 ORIGIN = 16
 NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML does not allow."""

@@ -71,7 +71,7 @@ class NeedlessAbort:
     elsewhere: Mapping[str, Mapping[str, str]]
     """Outcomes of its transactions under the other protocols of the engine."""
     layouts: Mapping[str, Litmus]
-    """The same history on table layouts, by description, on which the protocol aborts nothing."""
+    """Variants of the history, by table layout, in which the protocol aborts nothing."""
 
 
 @dataclass(frozen=True, slots=True)

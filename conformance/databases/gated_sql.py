@@ -63,9 +63,9 @@ class Dialect:
     read: str
     """Query that reads a table without waiting, with a placeholder for the table's name."""
     dirty: bool
-    """Whether that query also shows uncommitted changes."""
+    """True if that query also shows uncommitted changes."""
     snapshot: bool
-    """Whether a statement reads as of its start, so that it is irrelevant when its subqueries run.
+    """True if a statement reads as of its start, so that it is irrelevant when its subqueries run.
     """
     first: Callable[[exp.Expr], exp.Expr] | None = None
     """Function that returns a condition as text, which the gate then takes as an argument.

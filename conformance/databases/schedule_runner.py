@@ -62,7 +62,7 @@ class SqlEngine:
     unsaid: frozenset[str] = frozenset()
     """Fields of a transaction's run that this engine cannot observe."""
     whole: bool = False
-    """Whether a client gets the rows of a query only at its end; a cut-off query then has none."""
+    """True if a client gets the rows of a query only at its end; a cut-off query then has none."""
     planned: frozenset[str] = frozenset()
     """Protocols under which the index of a scan matters even if its rows are the same."""
     plan: Callable[[Server, str], tuple[tuple[str, str], ...]] | None = None
@@ -83,7 +83,7 @@ class _Transaction:
     ending: str = ""
     """COMMIT or ROLLBACK, once requested."""
     busy: bool = False
-    """Whether a request is not finished yet."""
+    """True if a request is not finished yet."""
     seen: Connection = IDLE
     passed: list[tuple[str | None, ...]] = field(default_factory=list)
     """Rows that the scans of its earlier statements returned."""
@@ -95,7 +95,7 @@ class _Transaction:
     wants: str = ""
     """Lock or transaction that it waits for."""
     cut: bool = False
-    """Whether one of its queries was cut off."""
+    """True if one of its queries was cut off."""
     done: TransactionRun | None = None
 
     @property
@@ -105,7 +105,7 @@ class _Transaction:
 
     @property
     def writes(self) -> bool:
-        """Whether it may have uncommitted changes."""
+        """True if it may have uncommitted changes."""
         begun = self.texts[: self.asked]
         return self.done is None and not all(_reads(one.text) for one in begun)
 

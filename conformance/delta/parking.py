@@ -84,7 +84,7 @@ class CommitAttempt:
 
     @property
     def tried(self) -> bool:
-        """Whether it reached its commit."""
+        """True if it reached its commit."""
         return self.phase == "commit"
 
     @property
@@ -140,17 +140,17 @@ class Gate:
 
     @property
     def reads(self) -> bool:
-        """Whether a transaction is held here before its commit."""
+        """True if a transaction is held here before its commit."""
         return bool(self.java.reads())
 
     @property
     def holds(self) -> bool:
-        """Whether a transaction is held here."""
+        """True if a transaction is held here."""
         return bool(self.java.holds())
 
     @property
     def settled(self) -> bool:
-        """Whether no other thread of the callable is at its commit."""
+        """True if no other thread of the callable is at its commit."""
         return bool(self.java.settled())
 
     @property
@@ -268,12 +268,12 @@ class HeldTransaction(Generic[T]):
 
     @property
     def held(self) -> bool:
-        """Whether it waits for its release."""
+        """True if it waits for its release."""
         return self.gate.holds
 
     @property
     def ended(self) -> bool:
-        """Whether the statement has ended, and none of its transactions runs in another thread."""
+        """True if the statement has ended, and none of its transactions runs in another thread."""
         return self._worker.ended and not self.gate.holds and self.gate.settled
 
     @property

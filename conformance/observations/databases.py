@@ -44,7 +44,7 @@ class DatabaseObservation:
     engines: tuple[str, ...]
     """Engines that it runs on."""
     wide: bool = False
-    """Whether it takes long."""
+    """True if it takes long."""
 
     def made(self, server: Server) -> ObservationResult:
         """Make the experiment on a server and clean up; return the result.

@@ -35,7 +35,7 @@ class ObservationResult(ReadableRepr):
 
     @property
     def as_expected(self) -> bool:
-        """Whether the observed facts equal the expected ones."""
+        """True if the observed facts equal the expected ones."""
         return self.expected == self.facts
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class Observation:
     It leaves no statement and no stream running.
     """
     wide: bool = False
-    """Whether it takes long, or shows what a shorter one shows as well."""
+    """True if it takes long, or shows what a shorter one shows as well."""
 
     def made(self, session: Session) -> ObservationResult:
         """Make the experiment in a session and return the result.

@@ -148,9 +148,9 @@ class _Client:
     waited: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     """Locks that its statement waited for, each with its wish and the processes waited for."""
     last: tuple[str, tuple[int, ...]] = "", ()
-    """What it wanted when it was last reported to wait, and the processes it waited for."""
+    """Wish of its last reported wait, and the processes it waited for."""
     commits: bool = False
-    """Whether its last request is a commit."""
+    """True if its last request is a commit."""
 
     @property
     def pid(self) -> int:

@@ -132,7 +132,7 @@ class InterleavingsResult(ReadableRepr):
 
     @property
     def explained(self) -> bool:
-        """Whether some serial order produces the final table of each interleaving."""
+        """True if some serial order produces the final table of each interleaving."""
         return not self.unexplained
 
     @property

@@ -81,7 +81,7 @@ class RacedStatement:
     seen: TransactionRun | None = None
     """Its run, in the table's own version numbers; None before its end."""
     active: bool = False
-    """Whether it had a transaction on the table."""
+    """True if it had a transaction on the table."""
 
     @property
     def commits(self) -> tuple[int, ...]:
@@ -192,7 +192,7 @@ class Prediction(ReadableRepr):
 
     @property
     def agrees(self) -> bool:
-        """Whether the observed run equals the prediction."""
+        """True if the observed run equals the prediction."""
         return not self.differences
 
     def __repr__(self) -> str:

@@ -121,12 +121,12 @@ class RaceOutcome(ReadableRepr):
 
     @property
     def committed(self) -> bool:
-        """Whether it committed a version, and did not fail."""
+        """True if it committed a version, and did not fail."""
         return self.outcome == "committed"
 
     @property
     def conflict(self) -> bool:
-        """Whether Delta aborted it because of concurrent commits."""
+        """True if Delta aborted it because of concurrent commits."""
         return self.outcome not in TOOK_EFFECT and not self.outcome.startswith("error:")
 
     def raise_if_conflict(self) -> None:
@@ -251,7 +251,7 @@ class Parked:
 
     @property
     def ended(self) -> bool:
-        """Whether it is not parked: it was released, or had nothing to commit to the table."""
+        """True if it is not parked: it was released, or had nothing to commit to the table."""
         return self._running.transaction.ended
 
     def go_on(self, until: Phase) -> None:
@@ -272,7 +272,7 @@ class Parked:
 
     @property
     def reads(self) -> bool:
-        """Whether it is parked before its commit."""
+        """True if it is parked before its commit."""
         return self._running.transaction.gate.reads
 
     def release(self) -> RaceOutcome:

@@ -62,7 +62,7 @@ class ConflictFacts:
     winner: str | None = None
     """Operation of the winning commit, as the log names it."""
     blind: bool | None = None
-    """Whether the winning commit is marked as a blind append."""
+    """True if the winning commit is marked as a blind append."""
     level: str | None = None
     """Isolation level at which the winning commit was checked."""
     version: int | None = None
@@ -108,7 +108,7 @@ class ConflictPattern:
     engine: tuple[str, ...] = ()
     """Engines, `unknown` among them; empty for any."""
     blind: bool | None = None
-    """Whether the winner is a blind append."""
+    """True if the winner is a blind append."""
     level: str | None = None
     """Isolation level of the winner."""
     not_level: str | None = None
@@ -167,7 +167,7 @@ class ConflictExample:
     where: Where | None = None
     """``partition`` if the message names a partition, ``table`` if it blames none."""
     blind: bool | None = None
-    """Whether the winner is a blind append."""
+    """True if the winner is a blind append."""
     of: str | None = None
     """Exception that it ends in, if its cause leads to several exceptions."""
 
@@ -318,7 +318,7 @@ class PastedException(ReadableRepr):
     partition: str | None = None
     """Partition that is named, such as ``day=3``."""
     everywhere: bool = False
-    """Whether the text blames the whole table instead of a partition."""
+    """True if the text blames the whole table instead of a partition."""
     file: str | None = None
     """File that is named."""
     domain: str | None = None

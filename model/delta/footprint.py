@@ -33,15 +33,15 @@ class Actions:
     domains: frozenset[str] = frozenset()
     """Metadata domains that it sets."""
     domain_twice: bool = False
-    """Whether it sets a domain twice, which only commitLarge accepts."""
+    """True if it sets a domain twice, which only commitLarge accepts."""
     apps: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Versions of applications that it sets."""
     identity: bool = False
-    """Whether its metadata differs in the high-water marks of identity columns only."""
+    """True if its metadata differs in the high-water marks of identity columns only."""
 
     @property
     def some(self) -> bool:
-        """Whether there is an action, apart from row tracking's domain."""
+        """True if there is an action, apart from row tracking's domain."""
         return (
             self.metadata is not None
             or self.features is not None
@@ -55,17 +55,17 @@ class Settings:
     """Mode in which a commit is made and checked."""
 
     large: bool = False
-    """Whether it is made by commitLarge."""
+    """True if it is made by commitLarge."""
     backfill: bool = False
-    """Whether its operation is a backfill of row tracking."""
+    """True if its operation is a backfill of row tracking."""
     always: bool = False
-    """Whether it is recorded even without any action."""
+    """True if it is recorded even without any action."""
     once: bool = False
-    """Whether it tries one version only, unchecked (the conf maxCommitAttempts)."""
+    """True if it tries one version only, unchecked (the conf maxCommitAttempts)."""
     claims: bool | None = None
     """Value of its blind-append mark, if it differs from the truth."""
     default_level: bool = False
-    """Whether the metadata has no isolation level because the table was replaced."""
+    """True if the metadata has no isolation level because the table was replaced."""
     resolves: bool = True
     """Value of the conf featureEnablement.conflictResolution.enabled."""
     strict: bool = False
@@ -101,22 +101,22 @@ class Footprint:
     removes: frozenset[str] = frozenset()
     """Paths of the files that it removes."""
     data_change: bool = True
-    """Whether some action changes data."""
+    """True if some action changes data."""
     changes_data: bool = True
-    """Whether the operation may change data (a flag of the command, not of its effect)."""
+    """True if the operation may change data (a flag of the command, not of its effect)."""
     orders: bool = False
-    """Whether it rewrites rows in another order."""
+    """True if it rewrites rows in another order."""
     kinds: tuple[str, ...] = ()
     """Kinds of its statement, as names of sets of a frame (``checker.delta.statement_kinds``)."""
     whole_table: bool = False
-    """Whether it is marked as reading the whole table, which is not the same as reading all files.
+    """True if it is marked as reading the whole table, which is not the same as reading all files.
     """
     header: Header | None = None
     """Header of the table that it read; None for the declared one."""
     looked_up: frozenset[str] = frozenset()
     """Application ids whose version it read."""
     unbound: bool = False
-    """Whether its partition predicate contains a subquery that cannot be evaluated again on an
+    """True if its partition predicate contains a subquery that cannot be evaluated again on an
     added file.
     """
     actions: Actions = FILES_ONLY
@@ -138,13 +138,13 @@ class Footprint:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to record."""
+        """True if there is nothing to record."""
         actions = self.adds or self.removes or self.actions.some or self.actions.domains
         return not actions and not self.settings.always and not self.settings.large
 
     @property
     def plain(self) -> bool:
-        """Whether it writes only files and is an ordinary commit."""
+        """True if it writes only files and is an ordinary commit."""
         return self.actions is FILES_ONLY and self.settings is USUAL
 
     @property

@@ -208,7 +208,7 @@ class Metadata:
     comments: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Comments of columns, by name."""
     levelled: bool = True
-    """Whether the table has the isolation level of the protocol; if False, it is Serializable."""
+    """True if the table has the isolation level of the protocol; if False, it is Serializable."""
     created: str = ""
     """Symbol for the creation time of the table; for a clone, for that of its source."""
     reached: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -218,7 +218,7 @@ class Metadata:
 
     @property
     def mapped(self) -> bool:
-        """Whether columns are mapped by name."""
+        """True if columns are mapped by name."""
         return self.configuration.get(MAPPING_MODE, "none").lower() == "name"
 
 

@@ -43,7 +43,7 @@ class LogFile:
     partition: Mapping[str, str | None] | None = None
     """Values of the partition columns; None if the action does not contain them."""
     data_change: bool = True
-    """Whether the action changes rows of the table."""
+    """True if the action changes rows of the table."""
     stats: str | None = None
     """Statistics in JSON, as written."""
     action: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -133,7 +133,7 @@ class LogCommit:
 
     @property
     def blind(self) -> bool | None:
-        """Whether it is marked as a blind append."""
+        """True if it is marked as a blind append."""
         return self.info.get("isBlindAppend")
 
     @property
@@ -165,7 +165,7 @@ class LogCommit:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether some action is marked as changing data."""
+        """True if some action is marked as changing data."""
         return any(f.data_change for f in (*self.adds, *self.removes))
 
     @property

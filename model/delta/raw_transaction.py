@@ -157,4 +157,4 @@ class Raw(Command):
     blind: bool | None = None
     """Value of its blind-append mark; None for the true value."""
     large: bool = False
-    """Whether it is made by commitLarge."""
+    """True if it is made by commitLarge."""

@@ -87,7 +87,7 @@ class Parameter:
 
     @property
     def clock(self) -> bool:
-        """Whether a clock sets the value."""
+        """True if a clock sets the value."""
         return self.name.endswith("()")
 
     @property
@@ -278,13 +278,13 @@ class Subquery:
     operand: Expr | None = None
     """Left operand of ``in``."""
     grouped: bool = False
-    """Whether the item is an aggregate."""
+    """True if the item is an aggregate."""
     rows: tuple[Row, ...] | None = None
     """Rows of its table; None before it is bound to a snapshot."""
 
     @property
     def correlated(self) -> bool:
-        """Whether its condition contains columns of an enclosing query."""
+        """True if its condition contains columns of an enclosing query."""
         return any(True for _ in self.outer())
 
     def outer(self) -> Iterator[ColumnRef]:

@@ -57,17 +57,17 @@ class Select:
     where: Expr | None
     """Condition on the rows; None for all rows."""
     grouped: bool
-    """Whether the items are keys and aggregates."""
+    """True if the items are keys and aggregates."""
     version: int | None = None
     """Number of the init statement (from 1) whose result it reads: ``VERSION AS OF {init[1]}``."""
     keys: tuple[ColumnRef, ...] = ()
     """Columns of GROUP BY."""
     alias: bool = False
-    """Whether it uses another path to the files of the table, ``delta.`{alias}` ``."""
+    """True if it uses another path to the files of the table, ``delta.`{alias}` ``."""
 
     @property
     def seen(self) -> bool:
-        """Whether a transaction that writes the table tracks the query as a read of the table."""
+        """True if a transaction that writes the table tracks the query as a read of the table."""
         return self.version is None and not self.alias
 
 
@@ -95,7 +95,7 @@ class Joined:
     where: Expr | None
     """Condition on the rows; None for all rows."""
     grouped: bool
-    """Whether the items are keys and aggregates."""
+    """True if the items are keys and aggregates."""
     keys: tuple[ColumnRef, ...] = ()
     """Columns of GROUP BY."""
 

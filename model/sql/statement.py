@@ -85,7 +85,7 @@ class RemoveMapping:
     """
 
     unset: bool
-    """Whether the property is removed as well."""
+    """True if the property is removed as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ class Replace(Resolved):
     query: Query | None
     """Contents of the table afterwards; None for an empty table."""
     create: bool
-    """Whether the table need not exist."""
+    """True if the table need not exist."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table."""
 
@@ -241,7 +241,7 @@ class Create(Resolved):
     query: Query | None
     """Initial contents of the table; None for an empty table."""
     if_not_exists: bool
-    """Whether nothing happens if the table exists."""
+    """True if nothing happens if the table exists."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table."""
 
@@ -275,17 +275,17 @@ class Options:
     """Options of an INSERT that its text does not contain."""
 
     dynamic: bool = False
-    """Whether an overwrite replaces only the partitions for which the query has rows."""
+    """True if an overwrite replaces only the partitions for which the query has rows."""
     data_change: bool = True
     """Value of the DataFrame writer's option dataChange."""
     grows: tuple[Column, ...] | None = None
     """With mergeSchema: columns of the query that are not declared."""
     stream: bool = False
-    """Whether it is a micro-batch of the streaming sink, in output mode append or (overwriting)
+    """True if it is a micro-batch of the streaming sink, in output mode append or (overwriting)
     complete.
     """
     makes: bool = False
-    """Whether it creates a missing table, as the DataFrame writer does, unlike INSERT in SQL."""
+    """True if it creates a missing table, as the DataFrame writer does, unlike INSERT in SQL."""
     using: tuple[int, ...] = ()
     """Option replaceUsing: columns in which a replaced row equals a new row."""
 
@@ -301,7 +301,7 @@ class Insert(Resolved):
     query: Query
     """Rows that are written."""
     overwrite: bool = False
-    """Whether existing rows are removed."""
+    """True if existing rows are removed."""
     where: Expr | None = None
     """Condition on the rows that are removed (``REPLACE WHERE``, ``PARTITION (part = 1)``)."""
     generates: tuple[int, ...] = ()

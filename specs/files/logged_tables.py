@@ -62,7 +62,7 @@ class LoggedDeclaration(NamedTuple):
     declared: TableDeclaration
     """Name, keys of a litmus file, and isolation level."""
     named: bool
-    """Whether the name was given; otherwise it is that of the folder."""
+    """True if the name was given; otherwise it is that of the folder."""
 
 
 def read_declared_table(given: str) -> LoggedDeclaration:

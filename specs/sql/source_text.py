@@ -55,7 +55,7 @@ class TextPart(NamedTuple):
     start: int = 0
     """Position of the part in that text."""
     copied: bool = True
-    """Whether the part occurs there verbatim."""
+    """True if the part occurs there verbatim."""
 
 
 def errors_as_written(error: SqlError, parts: Sequence[TextPart]) -> SqlError:
@@ -135,11 +135,11 @@ class SqlText:
     types: Mapping[str, Type] = field(default_factory=dict)
     """Types of parameters without value."""
     plain: bool = False
-    """Whether engines with other rules than Spark's evaluate it; casts and functions are then
+    """True if engines with other rules than Spark's evaluate it; casts and functions are then
     refused.
     """
     opaque: bool = False
-    """Whether unsupported expressions are kept as opaque."""
+    """True if unsupported expressions are kept as opaque."""
 
     def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""

@@ -190,9 +190,9 @@ class Syntax:
     types: Mapping[str, Type] = field(default_factory=dict)
     """Types of the other parameters."""
     opaque: bool = False
-    """Whether unsupported expressions are kept (``Opaque``)."""
+    """True if unsupported expressions are kept (``Opaque``)."""
     queried: bool = False
-    """Whether the conditions of DELETE and UPDATE may have subqueries, which Databricks accepts and
+    """True if the conditions of DELETE and UPDATE may have subqueries, which Databricks accepts and
     Delta refuses.
     """
     _trees: Trees = field(default_factory=dict)

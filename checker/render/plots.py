@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["PlotLine", "Scale", "line_plot", "scaling_svg"]
 
 LEFT, RIGHT, TOP, HEIGHT = 42.0, WIDTH - 8.0, 8.0, 130.0
-"""Edges and height of a plot in its picture; below it two lines for the horizontal scale, then one for
-each line.
+"""Edges and height of a plot in its picture.
+
+Two lines for the horizontal scale stand below it, then one for each line.
 """
 INSET = 8.0
 """Distance of the first and the last mark from the ends of the plot."""

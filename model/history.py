@@ -224,12 +224,14 @@ class History(ObservedHistory, ReadableRepr):
         Examples
         --------
         >>> History.parse("w1(x1) w2(x2) c1 c2").undetermined()
-        ('nobody observed the order of x1 and x2',)
+        ('the order of x1 and x2 was not observed',)
         """
         ends = [
-            f"nobody knows how {t.name} ended" for t in self.transactions if t.status == "unknown"
+            f"the end of {t.name} was not observed"
+            for t in self.transactions
+            if t.status == "unknown"
         ]
-        orders = [f"nobody observed the order of {a} and {b}" for a, b in self.unordered()]
+        orders = [f"the order of {a} and {b} was not observed" for a, b in self.unordered()]
         return (*ends, *orders)
 
     def unordered(self) -> tuple[tuple[Version, Version], ...]:

@@ -82,7 +82,7 @@ def table_property(out: Location, key: str, spark: Any = None) -> str | None:
         return None if spark is None else _property(spark, out, key)
     if not is_delta_table(path):
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise IsolitmusError(f"--out {out}: there is something, and it is no Delta table")
+            raise IsolitmusError(f"--out {out}: exists and is not a Delta table")
         return None
     log, metadata = open_log(path), None
     for part in log.begin():

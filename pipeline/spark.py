@@ -143,7 +143,7 @@ def _knock(master: str) -> None:
         socket.create_connection(at, ANSWERS).close()
     except OSError as error:
         raise EngineUnavailable(
-            f"--master {master}: nobody answers there ({error.strerror or error})"
+            f"--master {master}: no answer ({error.strerror or error})"
         ) from None
 
 

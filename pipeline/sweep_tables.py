@@ -185,7 +185,7 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
         ),
         ResultTable(
             "executions",
-            "a candidate that is not idle, and a protocol: what becomes of it",
+            "the outcome of a candidate that is not idle under a protocol",
             {
                 "size": _SIZE,
                 "protocol": _PROTOCOL,
@@ -424,8 +424,7 @@ def refuse_other_sweep(
         )
         if odd:
             raise IsolitmusError(
-                f"--out {place}: '{odd[0]}' in it is no table of a sweep; name a folder that is not"
-                " there yet"
+                f"--out {place}: '{odd[0]}' in it is not a table of a sweep; name a new folder"
             )
     there = table_property(place.inside("counts"), ABOUT, spark)
     if there is None:

@@ -125,7 +125,7 @@ def list_elements(lists: ListHistory, owner: NDArray[np.int64]) -> Elements:
 
 
 WORDS = {
-    "thin-air-read": "{read} after {element}, which nobody wrote",
+    "thin-air-read": "{read} after {element}, which no transaction wrote",
     "aborted-read": "{read} after {element}, which an aborted transaction wrote: {write}",
     "future-read": "{read} after {element} before its own write: {write}",
     "dirty-write": (

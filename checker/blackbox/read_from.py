@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 WORDS = {
-    "thin-air-read": "{read}, which nobody wrote",
+    "thin-air-read": "{read}, which no transaction wrote",
     "aborted-read": "{read}, which an aborted transaction wrote: {write}",
     "intermediate-read": "{read}, which its writer overwrote: {write}",
     "future-read": "{read} before its own write: {write}",

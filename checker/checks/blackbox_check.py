@@ -40,10 +40,10 @@ RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """Relations that every recorded history provides."""
 ASSUMED = "versions came in an order that suits the level, if there is one"
 UNREAD = (
-    "appends that nobody read came after the others, in an order that suits the level, if there"
-    " is one"
+    "appends that no transaction read came after the others, in an order that the level allows,"
+    " if there is one"
 )
-ENDS = "a transaction of which nobody saw the end committed if somebody read from it"
+ENDS = "a transaction whose end was not observed committed if another transaction read from it"
 
 
 def check_recorded(

@@ -89,7 +89,7 @@ def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None
             frame = next(linear_completions(test.history, spec)).frame(
                 reads=reads, operations=operations
             )
-            unknown = (*unknown, "nobody observed in what order they commit")
+            unknown = (*unknown, "the order of their commits was not observed")
         else:
             frame = next(frames(test.history, reads=reads, operations=operations))
     else:

@@ -69,7 +69,7 @@ def _after(database: Database, event: Event) -> Database:
 
 
 def _drive(_litmus: Litmus, _inits: object, _choices: object) -> Driver:
-    raise AssertionError("nobody drives what carries itself out")
+    raise AssertionError("no driver: the format executes its own schedules")
 
 
 LOCKING = Format(

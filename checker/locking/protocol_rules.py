@@ -162,7 +162,8 @@ def read_rules(clauses: Sequence[Clause]) -> ProtocolRules:
         )
     if found.ranges is not None and found.reads is None:
         raise ClauseError(
-            "ranges are locked by whoever locks reads; say lock reads …", said["lock ranges"]
+            "a protocol that locks ranges also locks reads; add a line lock reads …",
+            said["lock ranges"],
         )
     return found
 

@@ -320,8 +320,8 @@ class RowVersions:
             said = str(problem).split("\n", 1)[0]
             if statement is None:
                 raise RecordingError(
-                    f"DuckDB does not carry out '{brief(sql, 120)}': {said}"
+                    f"DuckDB does not execute '{brief(sql, 120)}': {said}"
                 ) from None
             raise RecordingError(
-                f"{statement.place}: DuckDB does not carry out '{statement.text}': {said}"
+                f"{statement.place}: DuckDB does not execute '{statement.text}': {said}"
             ) from None

@@ -84,9 +84,7 @@ def smallest_suite(report: MutantReport) -> Suite:
             f" {report.spec.name} is not a protocol of one"
         )
     if not report.told:
-        raise IsolitmusError(
-            f"no mutant of {report.spec.name} was told apart, so there is no suite"
-        )
+        raise IsolitmusError(f"no mutant of {report.spec.name} was separated, so there is no suite")
     names = smallest_hitting_set([[kill.name for kill in one.kills] for one in report.told])
     by_name = {kill.name: kill for one in report.told for kill in one.kills}
     return Suite(report, tuple(by_name[name] for name in names))
@@ -183,7 +181,7 @@ def index_text(suite: Suite, missed: Collection[int] = ()) -> str:
     for kill in suite.tests:
         tells = ", ".join(map(str, suite.tells(kill.name)))
         lines.append(f"| [{kill.name}]({kill.name}.toml) | {kill.test.title} | {tells} |")
-    lines += ["", "The specs that are told apart:", ""]
+    lines += ["", "The separated specs:", ""]
     for number, mutant in told.items():
         twice = "; it gives a commit two levels, which no client can" if number in missed else ""
         lines.append(f"{number}. `{mutant.change}`: {mutant.what}{twice}")

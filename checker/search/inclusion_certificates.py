@@ -56,7 +56,7 @@ class CertifiedLattice:
     @property
     def readme(self) -> str:
         """Index of the folders in Markdown."""
-        lines = ["# Who implies whom", "", "| folder | what holds |", "|---|---|"]
+        lines = ["# Implications", "", "| folder | what holds |", "|---|---|"]
         lines += [
             f"| [{one.name}]({one.name}/README.md) | {one.claim} |" for one in self.certificates
         ]

@@ -416,7 +416,7 @@ def _runs(test: Litmus) -> tuple[RunResult, ...]:
 def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]) -> JudgedMutant:
     """Return the mutant with the smallest separating history, or with the bound of the search."""
     if spec.clauses:
-        return JudgedMutant(mutant, bound="the catalogue's litmus tests alone were carried out")
+        return JudgedMutant(mutant, bound="only the catalogue's litmus tests were run")
     bounds = []
     for universe in [search["universe"]] if search.get("universe") else _universes(spec):
         for a, b in ((spec, mutant.spec), (mutant.spec, spec)):

@@ -246,9 +246,9 @@ class _Operations:
         if process in self.crashed:
             self.refuse(
                 line,
-                f"process {process} goes on after a transaction of which nobody saw the end (line"
-                f" {self.crashed[process]}): nothing says which of the two came first; another"
-                " process would be right",
+                f"process {process} continues after a transaction whose end was not observed (line"
+                f" {self.crashed[process]}): the order of the two is unknown; expected another"
+                " process",
             )
         begun = _Invocation(process, place, line, self._steps(line, record))
         self.going[process] = begun

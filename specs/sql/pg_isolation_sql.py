@@ -239,9 +239,7 @@ def _statement(text: str, place: str) -> PgStatement:
 def _unread(text: str, place: str, what: str = "") -> RecordingError:
     """Return the error for unsupported SQL; `what` is the unsupported part."""
     part = f" has '{brief(what, 60)}'," if what else ","
-    return RecordingError(
-        f"{place}: '{brief(text, 60)}'{part} of which nobody here says which rows it reads"
-    )
+    return RecordingError(f"{place}: '{brief(text, 60)}'{part}, whose read set is not defined here")
 
 
 def _plain(tree: exp.Expr, parts: frozenset[str] | set[str]) -> bool:

@@ -117,7 +117,7 @@ class StoringReader(JoinReader):
             value = self.stored(node, schema.columns[column.index], read)
             if schema.columns[column.index].identity is not None:
                 self.place.refuse(
-                    node, f"'{column.name}' is an identity column, which Delta lets nobody update"
+                    node, f"'{column.name}' is an identity column, which Delta does not update"
                 )
             if column.index in sets:
                 self.place.refuse(node, f"column '{column.name}' is set twice")

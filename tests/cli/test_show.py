@@ -99,7 +99,7 @@ def test_what_is_not_in_the_frame_or_not_known_is_said(call):
     _, out, _ = call("show", "statements-that-fail")
     assert "without insert, set, merged, ambiguous, arithmetic, which failed" in out
     _, out, _ = call("show", "history-lost-update")
-    assert "(nobody observed the order of x1 and x2: one case is shown)" in out
+    assert "(the order of x1 and x2 was not observed: one case is shown)" in out
 
 
 def test_the_frame_as_json(call):

@@ -363,9 +363,9 @@ def test_completions_in_a_fixed_order():
         ([1, 2], {"x": (2, 1)}),
     ]
     assert history.undetermined() == (
-        "nobody knows how T3 ended",
-        "nobody observed the order of x1 and x3",
-        "nobody observed the order of x2 and x3",
+        "the end of T3 was not observed",
+        "the order of x1 and x3 was not observed",
+        "the order of x2 and x3 was not observed",
     )
     first = next(frames(history))
     assert (

@@ -21,7 +21,7 @@ def verdict(text):
 def test_what_is_dead_is_last():
     """Nobody observed that; of a write it would be open, too."""
     history = History.parse("d1(x1) w2(x2) w3(x3)")
-    assert history.undetermined() == ("nobody observed the order of x2 and x3",)
+    assert history.undetermined() == ("the order of x2 and x3 was not observed",)
     assert verdict("d1(x1) r2(x1) w2(x2)") == "forbidden"
     assert verdict("w1(x1) r2(x1) w2(x2)") == "allowed"
 

@@ -52,7 +52,7 @@ def test_one_task_waits_for_executors_that_have_not_come_yet(slots, expected):
         ("mesos", r"--master is 'mesos'; expected local\[N\], local-cluster.*"),
         (
             "spark://127.0.0.1:1",
-            r"--master spark://127.0.0.1:1: nobody answers there \(.*refused\)",
+            r"--master spark://127.0.0.1:1: no answer \(.*refused\)",
         ),
         ("spark://127.0.0.1:x", "expected a number as its port"),
     ],

@@ -221,7 +221,7 @@ def test_a_transaction_that_may_have_committed_must_be_explained_if_it_is_read_f
     )
     lines = repr(explain_record(judged, Budget()))
     assert lines.count("not thin-air read, if T3 (session u, line 5) read x = 1 of T") == 2
-    assert "read y = 9, which nobody wrote" in lines
+    assert "read y = 9, which no transaction wrote" in lines
     ends[0] = ABORTED
     assert judge_recorded(recorded(*sessions, ends=ends), "read-committed").flaws
     sessions = sessions[0].replace(" r(y8)", ""), *sessions[1:]

@@ -354,10 +354,10 @@ def test_whatever_was_recorded_is_explained(history, name):
 
 def test_flaws_are_counted_by_kind():
     checked = check_recorded("h", plume("r(x7) r(y8)", "r(y9) w(z1) | r(z0)"))
-    (line,) = [line for line in check_lines(checked, every=True) if "nobody wrote" in line]
+    (line,) = [line for line in check_lines(checked, every=True) if "no transaction wrote" in line]
     assert (
         line
-        == "  transaction 1 (session 0, line 1) read key 0 = 7, which nobody wrote (the first of 3"
+        == "  transaction 1 (session 0, line 1) read key 0 = 7, which no transaction wrote (the first of 3"
         " such reads)"
     )
 

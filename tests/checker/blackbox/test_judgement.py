@@ -293,7 +293,7 @@ def test_flaws_of_what_does_not_count_are_none():
 def test_who_is_read_from_has_committed():
     history = recorded("w(x1) r(y9)", "r(x1)", ends=[UNKNOWN, COMMITTED])
     (flaw,) = judge_recorded(history, "causal").flaws
-    assert repr(flaw) == "transaction 1 (session s, line 2) read y = 9, which nobody wrote"
+    assert repr(flaw) == "transaction 1 (session s, line 2) read y = 9, which no transaction wrote"
 
 
 @pytest.mark.parametrize(

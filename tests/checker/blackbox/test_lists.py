@@ -301,7 +301,7 @@ FLAWED = {
         [[(0, 1)], [(0, (7, 1))]],
         None,
         "thin-air read",
-        "transaction 2 (session t, line 2) read x = 1 after 7, which nobody wrote",
+        "transaction 2 (session t, line 2) read x = 1 after 7, which no transaction wrote",
     ),
     "an own append too early": (
         [[(0, (1, 2)), (0, 1)], [(0, 2)]],

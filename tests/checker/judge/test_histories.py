@@ -86,7 +86,7 @@ def test_the_violation_that_every_completion_has_is_preferred():
     history = History.parse("r1(y0) r1(z0) r2(y0) r2(z0) w1(x1) w1(y1) w2(x2) w2(z2)")
     verdict = check_history(history, level(SER))
     (violation,) = verdict.violations
-    assert all("nobody observed" not in edge.why for edge in violation.cycle)
+    assert all("was not observed" not in edge.why for edge in violation.cycle)
     tangled = History.parse("w1(x1) w2(x2) w1(y1) w2(y2) r3(x1) r3(y2) r4(x2) r4(y1)")
     verdict = check_history(tangled, level(SER))
     assert [tuple(map(str, violation.supposing)) for violation in verdict.violations] == [

@@ -212,5 +212,5 @@ def test_an_order_that_nothing_binds_is_needed():
 
 def test_show_has_one_order():
     seen = denote(litmus("history-write-skew"), level("serializable-cerone"))
-    assert "nobody observed in what order they commit" in seen.unknown
+    assert "the order of their commits was not observed" in seen.unknown
     assert [v.items for v in seen.values if v.name == "TOTALVIS"] == [(("T1", "T2"),)]

@@ -171,7 +171,7 @@ a = {}
         ('"INSERT INTO t (part) SELECT part FROM t"', "the identity values of single rows are modelled only for VALUES"),
         ('"INSERT INTO t (part) SELECT 1 UNION ALL SELECT 2"', "the identity values of single rows"),
         ('"INSERT INTO t (part) SELECT count(*) FROM t GROUP BY part"', "the identity values of single rows"),
-        ('"UPDATE t SET id = 1"', "'id' is an identity column, which Delta lets nobody update"),
+        ('"UPDATE t SET id = 1"', "'id' is an identity column, which Delta does not update"),
         ('"MERGE INTO t USING (SELECT 1 AS k) AS s ON t.part = s.k WHEN MATCHED THEN DELETE"', "'MERGE' on a table with identity columns"),
         ('"RESTORE TABLE t TO VERSION AS OF {init[1]}"', "'RESTORE' on a table with identity columns"),
         ('{ write = "append", query = "SELECT 1, 1" }', "transactions.a: t has identity columns, which only SQL can write here"),

@@ -130,8 +130,8 @@ TEXTS = {
         " would be right"
     ),
     f"{ASK}\n{OK.replace(':ok', ':info')}\n{ASK}": (
-        "h:3: process 1 goes on after a transaction of which nobody saw the end (line 2): nothing"
-        " says which of the two came first; another process would be right"
+        "h:3: process 1 continues after a transaction whose end was not observed (line 2): the"
+        " order of the two is unknown; expected another process"
     ),
     f"{ASK[:-1]}, :index 4}}\n{OK[:-1]}, :index 4}}": (
         "h:2: index 4 comes after index 4 (line 1); the operations in the order of their indexes"

@@ -163,7 +163,8 @@ def test_declared_is_imported_and_imported_is_declared(files):
     tests = imported(name for name in files if name.split("/")[0] in ("tests", "bench"))
     own = {"formats"}  # of the tests
     own |= {normal(f.stem) for f in map(Path, files) if str(f.parent) in ("tests", "bench")}
-    assert set(tests) - own <= declared
+    of_groups = distributions(chain.from_iterable(PYPROJECT["dependency-groups"].values()))
+    assert set(tests) - own <= declared | of_groups
 
 
 def distributions(wants) -> set[str]:

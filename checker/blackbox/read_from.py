@@ -225,7 +225,7 @@ def attribute_reads(
     ... )
     >>> seen = attribute_reads(history)
     >>> seen.writer.tolist(), seen.flaws
-    ([0], (transaction 2 (session t, line 3) read x = 8, which nobody wrote,))
+    ([0], (transaction 2 (session t, line 3) read x = 8, which no transaction wrote,))
     """
     key = history.key.astype(np.int64)
     cells = LastWrites(history)

@@ -266,7 +266,7 @@ def conf_problem(key: str, value: str, known: Iterable[str] = CONFS) -> str:
     'spark.databricks.delta.stats.skiping' is not modelled; did you mean \
 'spark.databricks.delta.stats.skipping'?
     >>> print(conf_problem("spark.sql.caseSensitive", "true"))
-    'spark.sql.caseSensitive' is not modelled: names of columns ignore case; known: false
+    'spark.sql.caseSensitive' is not modelled: column names are case-insensitive; known: false
     >>> key = "spark.databricks.delta.rowLevelConcurrencyPreview"
     >>> conf_problem(key, "true").partition("; ")[2]
     'name one, as databricks-serializable-newest-rows@14.1-preview'

@@ -155,8 +155,8 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
     (PgBegin(level='SERIALIZABLE', deferrable=False), Idle(), PgEnd(verb='COMMIT', prepared=''))
     >>> pg_statements(SqlBlock("SELECT f(1)", 3), "h.spec")
     Traceback (most recent call last):
-    isolitmus.model.errors.RecordingError: h.spec:3: 'SELECT f(1)' has 'F(1)', of which nobody \
-here says which rows it reads
+    isolitmus.model.errors.RecordingError: h.spec:3: 'SELECT f(1)' has 'F(1)', \
+whose read set is not defined here
     """
     try:
         tokens = sqlglot.tokenize(block.text, read="postgres")
@@ -238,7 +238,7 @@ def _statement(text: str, place: str) -> PgStatement:
 
 def _unread(text: str, place: str, what: str = "") -> RecordingError:
     """Return the error for unsupported SQL; `what` is the unsupported part."""
-    part = f" has '{brief(what, 60)}'," if what else ","
+    part = f" has '{brief(what, 60)}'" if what else ""
     return RecordingError(f"{place}: '{brief(text, 60)}'{part}, whose read set is not defined here")
 
 

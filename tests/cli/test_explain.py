@@ -127,7 +127,7 @@ def test_a_sub_condition_by_row_says_nothing_of_files(call, pasted):
     )
     assert cause == "Cause: version 412 of shop.orders (MERGE)."
     assert "its own keys" in change
-    assert "Row-level concurrency is on" in out
+    assert "Row-level concurrency is enabled" in out
     assert "INSERT" not in out
     assert (
         "Example with other commands (by the rules of open-source Delta on Spark, which compares"

@@ -55,7 +55,7 @@ def test_a_file_that_is_written_is_read_as_the_same_test():
         ("parquet = [['a']]", "id INT", "tables.p.parquet: 'a' is not of type INT"),
         ("parquet = [[2147483648]]", "id INT", "tables.p.parquet: 2147483648 does not fit into INT"),
         ("parquet = [[1]]\nexists = false", "id INT", "tables.p.exists is for a Delta table, but parquet declares a Parquet"),
-        ("parquet = [[1]]\ninit = ['DELETE FROM p']", "id INT", "tables.p.init is of a Delta table"),
+        ("parquet = [[1]]\ninit = ['DELETE FROM p']", "id INT", "tables.p.init is for a Delta table"),
         (
             "parquet = [[1, 2]]\npartitioned_by = ['id']", "id INT, part INT",
             "tables.p.partitioned_by: the partition columns of a Parquet table come last",

@@ -67,13 +67,13 @@ CREATED = '"CREATE TABLE t (id INT) USING delta"'
         ("files = [{ path = 'f' }]", CREATED, "t.toml:7: table.files is for an existing table"),
         (
             "properties = { 'delta.enableDeletionVectors' = 'true' }", CREATED,
-            "exists = false; the statement that makes the table says TBLPROPERTIES",
+            "exists = false; use TBLPROPERTIES in the statement that creates the table",
         ),
         ("", "{ stream = 'append', query = 'SELECT 1' }", "writes t, which does not exist at the start; only SQL"),
         ("", "{ write = 'append', query = 'SELECT 1', options = { dataChange = 'true' } }", "creates t, which does not exist at the start; with options, partitions or an app that is not modelled"),
-        ("partitioned_by = ['id']", "{ write = 'append', query = 'SELECT 1' }", "makes t, which is not there"),
-        ("", "{ write = 'append', query = 'SELECT id FROM t' }", "transactions.a names t, which a DataFrame write makes"),
-        ("", "{ write = 'append', query = 'SELECT 1' }\nb = 'SELECT id FROM t'", "transactions.b names t, which a DataFrame write makes"),
+        ("partitioned_by = ['id']", "{ write = 'append', query = 'SELECT 1' }", "creates t, which does not exist at the start"),
+        ("", "{ write = 'append', query = 'SELECT id FROM t' }", "transactions.a names t, which a DataFrame write creates"),
+        ("", "{ write = 'append', query = 'SELECT 1' }\nb = 'SELECT id FROM t'", "transactions.b names t, which a DataFrame write creates"),
         ("", "{ write = 'append', query = 'SELECT :n', let = { n = 'SELECT max(id) FROM t' } }", "names t, which a DataFrame"),
         ("", "{ adds = [{ path = 'f' }] }", "writes t, which does not exist at the start; only SQL"),
         (

@@ -95,7 +95,7 @@ def test_a_table_that_was_altered_is_vacuumed_with_what_it_has_by_now():
     [
         (
             "VACUUM t RETAIN 0 HOURS",
-            "VACUUM RETAIN 0 HOURS removes files that others may be about to commit",
+            "VACUUM RETAIN 0 HOURS removes files that other transactions may be about to commit",
         ),
         ("VACUUM t RETAIN 167 HOURS", "what is modelled retains 168 hours or more"),
         (

@@ -199,8 +199,8 @@ def test_rows_that_no_snapshot_gives_are_not_read(tmp_path):
     ("old", "new", "said"),
     [
         ("SERIALIZABLE", "READ COMMITTED", "READ COMMITTED, where each statement has a snapshot"),
-        ("SELECT v FROM t WHERE k = 1", "SELECT f(v) FROM t", "of which nobody here says which"),
-        ("COMMIT", "SAVEPOINT s", "of which nobody here says which rows it reads"),
+        ("SELECT v FROM t WHERE k = 1", "SELECT f(v) FROM t", "whose read set is not defined here"),
+        ("COMMIT", "SAVEPOINT s", "whose read set is not defined here"),
         ("step rb", "step ra", "h.spec:10: 'ra' is the name of another step"),
         (
             "step ca { COMMIT; }",

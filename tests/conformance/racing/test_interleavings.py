@@ -256,7 +256,7 @@ def test_a_job_that_never_commits_is_refused(spark):
     def body():
         never(spark)
 
-    with pytest.raises(IsolitmusError, match=r"^body commits nothing to totals, in none of "):
+    with pytest.raises(IsolitmusError, match=r"^body commits nothing to totals in any of "):
         interleave(spark, "totals", body, "UPDATE totals SET n = n + 1")
     assert value(spark) == 1
 

@@ -94,7 +94,7 @@ def test_a_dataframe_and_delta_table_race_as_well(spark, delta_race):
     assert (second.outcome, second.version) == ("committed", 3)
     assert [commit.operation for commit in second.overtook] == ["WRITE"]
     assert str(second).startswith(
-        "update read version 1 and committed as version 3\n  version 2 (WRITE"
+        "update read version 1 and committed as version 3\n  concurrent commit: version 2 (WRITE"
     )
     assert rows(spark) == [(1, 0), (3, 1), (5, 0)]
 
@@ -420,8 +420,8 @@ def test_what_cannot_be_held_is_refused(spark):
             IsolitmusError,
             match=(
                 r"other ended without being held, but version 2 \(OTHER: no file\)"
-                r" was committed:"
-                " what another process or engine commits cannot be parked"
+                r" was committed meanwhile:"
+                " commits of other processes or engines cannot be parked"
             ),
         )
         with said:

@@ -87,7 +87,9 @@ def test_what_only_raw_transactions_reach():
         "INSERT INTO t SELECT id, 0 FROM t",
         "SELECT * FROM t",
     ):
-        with pytest.raises(IsolitmusError, match="c reads rows of t, of which files are only said"):
+        with pytest.raises(
+            IsolitmusError, match="c reads rows of t, whose files are only declared"
+        ):
             read_litmus(mixed.replace("SQL", reads), "t")
     with pytest.raises(IsolitmusError, match="c is not a raw transaction, and every column of t"):
         read_litmus(f'{whole}[transactions]\nc = "DELETE FROM t"'.replace('"a b"', '"a b c"'), "t")

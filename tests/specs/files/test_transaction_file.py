@@ -258,7 +258,7 @@ GROWS = 'options = { mergeSchema = "true" }'
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        (f'write = "overwrite", query = "SELECT 1, 0, 2, 3 AS y", {GROWS}', "mergeSchema is modelled for appends"),
+        (f'write = "overwrite", query = "SELECT 1, 0, 2, 3 AS y", {GROWS}', "mergeSchema is modelled only for appends"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y", let = {{ n = "SELECT 1" }}, {GROWS}', "mergeSchema with a let is not modelled"),
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "yes" }', "options.mergeSchema is 'yes'; known: true, false"),
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "true", dataChange = "false" }', "mergeSchema is modelled only for appends that change data"),

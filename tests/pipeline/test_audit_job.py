@@ -43,7 +43,7 @@ def test_rows_of_tables_hold_what_the_audits_find(tables):
 def test_what_is_in_the_way_of_findings_is_said_before_spark_starts(call, tables):
     for out, sentence in (
         (tables[0], "this table holds no findings; name a folder that is not there yet"),
-        (tables[0].parent, "there is something, and it is no Delta table"),
+        (tables[0].parent, "exists and is not a Delta table"),
     ):
         status, _, err = call("audit", *tables, "--spark", "--out", out)
         assert status == 2

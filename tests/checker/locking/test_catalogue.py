@@ -135,7 +135,7 @@ def test_levels_of_scans_are_asked_of_scans_only():
         ("lock writes S row until commit", "writes are locked X"),
         ("lock writes X row until statement", "else nothing could be rolled back"),
         ("lock reads S page until commit lock writes X row until commit", "do not meet"),
-        ("lock ranges S next-key until commit", "say lock reads"),
+        ("lock ranges S next-key until commit", "add a line lock reads"),
         ("pages of 0", "'0' is not a whole number from 1 to 1,000"),
         ("pages of 2000", "'2000' is not a whole number from 1 to 1,000"),
         ("escalate to table at many", "'many' is not a whole number"),

@@ -38,7 +38,7 @@ def test_everything_that_ships_is_listed(call):
 def test_a_matrix_in_full(call):
     status, out, _ = call("show", "pairs")
     assert status == 0
-    assert out.startswith("pairs (matrix): Conflicts between pairs of statements\n")
+    assert out.startswith("pairs (matrix): Which pairs of statements conflict\n")
     assert "[statements]" in out
 
 

@@ -28,6 +28,7 @@ OUTSIDE = {
     "CITATION.cff": "CITATION.cff",
 }
 """Files of the site that stand elsewhere in the checkout."""
+PLACES = {ROOT / source: place for place, source in OUTSIDE.items()}
 PICTURE = re.compile(
     r'<picture>.*?srcset="(?P<dark>[^"]+)".*?src="(?P<light>[^"]+)"'
     r' alt="(?P<alt>[^"]*)".*?</picture>',
@@ -52,9 +53,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
     def link(match: re.Match[str]) -> str:
         target = (ROOT / stands).parent.joinpath(match["path"]).resolve()
-        inside = {(ROOT / source): outside for outside, source in OUTSIDE.items()}
-        if target in inside:
-            to = inside[target]
+        if target in PLACES:
+            to = PLACES[target]
         elif target.is_relative_to(ROOT / "docs"):
             to = target.relative_to(ROOT / "docs").as_posix()
         else:

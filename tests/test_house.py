@@ -133,6 +133,7 @@ BESIDE = {
         ("googleapis-common-protos", "grpcio", "grpcio-status", "zstandard"),
         "PySpark's client of Spark Connect imports them",
     ),
+    "numpydoc": "the tests have it check docstrings",
     "deltalake": "imported by a program that runs in an environment of its own",
     "pytest-timeout": "the tests have a limit",
     "pytest-xdist": "the tests run in two processes",
@@ -163,8 +164,7 @@ def test_declared_is_imported_and_imported_is_declared(files):
     tests = imported(name for name in files if name.split("/")[0] in ("tests", "bench"))
     own = {"formats"}  # of the tests
     own |= {normal(f.stem) for f in map(Path, files) if str(f.parent) in ("tests", "bench")}
-    of_groups = distributions(chain.from_iterable(PYPROJECT["dependency-groups"].values()))
-    assert set(tests) - own <= declared | of_groups
+    assert set(tests) - own <= declared
 
 
 def distributions(wants) -> set[str]:

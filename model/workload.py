@@ -110,8 +110,8 @@ class Workload(ReadableRepr):
         """Assumptions about its tables and about the times of runs."""
         return (
             *(
-                f"Nobody writes to {table} while jobs run: it has the format {format_}, without a"
-                " commit protocol."
+                f"No program writes to {table} while jobs run: it has the format {format_}, without"
+                " a commit protocol."
                 for table, format_ in self.formats.items()
             ),
             *self.left_out,

@@ -151,7 +151,7 @@ def sweep(
     Raises
     ------
     IsolitmusError
-        ``out`` holds something else.
+        If there are more than ``limit`` candidates, or if ``out`` holds something else.
     EngineFailed
         Spark failed.
 

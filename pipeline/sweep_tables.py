@@ -197,7 +197,7 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                     " say; failed: a statement fails at run time, after commits that are admitted",
                 ),
                 "stopped": ResultColumn(
-                    "INT", "the position of the first commit that is stopped", null=True
+                    "INT", "the position of the first commit that aborts", null=True
                 ),
                 "stopped_by": ResultColumn(
                     "INT", "the position of the commit that stops it, if it is one alone", null=True

@@ -129,7 +129,7 @@ class Completion:
     orders: Mapping[str, tuple[int, ...]]
 
     def supposing(self) -> tuple[Reason, ...]:
-        """Return the assumptions of this completion about what nobody observed.
+        """Return the assumptions of this completion about what was not observed.
 
         Examples
         --------

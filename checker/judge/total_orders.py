@@ -53,7 +53,7 @@ class LinearCompletion:
         return self.completion.committed
 
     def supposing(self) -> tuple[Reason, ...]:
-        """Return the assumptions about what nobody observed."""
+        """Return the assumptions about what was not observed."""
         names = [f"T{number}" for number in self.order]
         found = [
             one

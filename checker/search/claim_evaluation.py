@@ -128,7 +128,7 @@ def answer_from_runs(
     judged = RunResult(test, done[0])
     lost = [name for name, t in judged.run.transactions.items() if t.outcome == "unknown"]
     if lost and engine != MODEL:
-        return ClaimAnswer(engine, unknown=f"the outcome is unknown of {', '.join(lost)}")
+        return ClaimAnswer(engine, unknown=f"the outcome of {', '.join(lost)} is unknown")
     claimed, recorded = (
         compare_with_expectation(wanted, judged).differences
         for wanted in (evidence.claimed, evidence.recorded)

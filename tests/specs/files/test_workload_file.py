@@ -200,9 +200,7 @@ def test_what_is_only_read_may_be_of_any_format():
     found = read(INGEST, SOURCES)
     assert found.formats == {"raw": "parquet", "codes": "csv"}
     assert found.tables["raw"].properties == {}
-    said = (
-        "Nobody writes to codes while jobs run: it has the format csv, without a commit protocol."
-    )
+    said = "No program writes to codes while jobs run: it has the format csv, without a commit protocol."
     assert found.assumptions[1] == said
     prediction = predict_workload(found, protocol("delta-serializable"))
     assert [meeting.word for meeting in prediction.meetings] == ["never"]

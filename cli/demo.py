@@ -133,7 +133,7 @@ def advise(answer: Separation, inside: Scope) -> Iterator[DemoAdvice]:
             remedy.sql,
             again.found is False,
             f"The same search then finds {_found(again)} ({again.bound}).",
-            f"With the same schedule it {decision_words(judged)}. {_retried(judged)}",
+            f"With the same schedule the protocol {decision_words(judged)}. {_retried(judged)}",
         )
     apart = replace(litmus, schedule=_one_by_one(litmus.transactions))
     judged = run(apart, protocol(answer.a))
@@ -218,7 +218,7 @@ QUESTIONS = (
         "delta-write-serializable",
         "log-serializable",
         False,
-        title="The log shows one order, the table another",
+        title="The log and the final table show different orders",
         promise=(
             "Serializable: the table looks as if all statements had run one by one, in the order of"
             " the log. WriteSerializable gives up the order of the log. It can commit a statement"

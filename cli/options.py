@@ -49,7 +49,7 @@ Memory = Annotated[
 
 CERTIFICATE = typer.Option(
     metavar="FOLDER",
-    help="Write what the solver refuted to this folder, for other programs to check.",
+    help="Write the refuted formulas to this folder, for other solvers to check.",
 )
 """Help of ``--certificate``."""
 

@@ -287,9 +287,9 @@ OF_DELTA = (
     Term(
         "Default",
         "delta",
-        "transactions on a table that is Serializable whatever the protocol: a statement created or"
+        "transactions on a table that is Serializable under every protocol: a statement created or"
         " replaced it, or set its isolation level",
-        inside="{}'s table is Serializable, whatever the protocol",
+        inside="{}'s table is Serializable under every protocol",
         outside="{}'s table has the protocol's isolation level",
     ),
     Term(

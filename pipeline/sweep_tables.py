@@ -216,7 +216,7 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
         ),
         ResultTable(
             "histories",
-            "a candidate with all of its transactions committed, whatever a protocol says",
+            "a candidate with all of its transactions committed, under no protocol",
             {
                 "size": _SIZE,
                 "shard": _SHARD,
@@ -233,14 +233,14 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 ),
                 "serial_orders": ResultColumn(
                     "ARRAY<ARRAY<INT>>",
-                    "the orders of the writers that give the final tables, by position",
+                    "serial orders of the writers that produce the final tables, by position",
                 ),
                 "unexplained": ResultColumn(
                     "ARRAY<INT>",
-                    "the versions whose tables no order of the writers until then gives",
+                    "versions whose tables no serial order of the writers so far produces",
                 ),
                 "log_order": ResultColumn(
-                    "BOOLEAN", "whether the order of the log gives the final tables"
+                    "BOOLEAN", "true if the order of the log produces the final tables"
                 ),
             },
             by=("size",),

@@ -67,13 +67,13 @@ def said(expect):
         yield "dirty"
     yield from (f"breaks {name}" for name in expect.breaks or ())
     if expect.serial == ():
-        yield "no order"
+        yield "no serial order"
     if "Deadlock" in outcomes:
         yield "deadlock"
     elif expect.waits:
         yield "waits"
     if "SerializationFailure" in outcomes:
-        yield "refused"
+        yield "serialization failure"
     if "error:DuplicateKey" in outcomes:
         yield "duplicate key"
 
@@ -114,8 +114,8 @@ def replayed():
 
 
 def did(runs):
-    """The levels with one answer, together: as expected (met), another, or not carried out."""
-    words = {"met": "as expected", "refused": "not carried out"}
+    """The levels with one answer, together: as expected (met), another, or not run."""
+    words = {"met": "as expected", "refused": "not run"}
     answers = {}
     for under, answer in sorted(runs, key=lambda run: [*COLUMNS["engines"]].index(run[0])):
         head = COLUMNS["engines"][under].split(" ")[1]

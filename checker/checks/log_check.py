@@ -49,14 +49,14 @@ BROKEN = ("removed-twice", "two-live-entries", "blind-flag", "no-data-change", "
 """Findings that make the table's versions differ from its commits' claims; then nothing is judged.
 """
 ASSUMED = (
-    "commits say the truth of themselves: the version read, predicates, blind appends, statistics",
-    "each commit is a session of its own, for no log knows sessions",
+    "commits record correctly the version read, predicates, blind appends and statistics",
+    "each commit is a session of its own; a log does not record sessions",
     (
         "who only reads is not in the log, nor are reads that Delta does not track (subqueries in"
         " SET, caches)"
     ),
-    "only rows are judged, not changes of the table's metadata",
-    "what a commit's level makes Delta's check refuse was not missed",
+    "only rows are checked, not changes of the table's metadata",
+    "no commit missed a concurrent commit that Delta's check rejects at its level",
 )
 
 

@@ -379,8 +379,9 @@ def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
             return
     raise LitmusError(
         f"'{sql}' is several commits in open-source Delta, which are not modelled: {why}. The first"
-        " changes the table's metadata, and ends what it overtakes with MetadataChangedException."
-        " Under databricks-* it is one change of metadata, as the page has it"
+        " changes the table's metadata: concurrent transactions abort with"
+        " MetadataChangedException. Under databricks-* it is one change of metadata, as its"
+        " documentation says"
     )
 
 

@@ -267,7 +267,7 @@ class _CandidateSpace:
         shape += f" and {count_of(readers, 'reader')}" if readers else ""
         start = "; ".join(str(statement) for statement in self.init) or "an empty table"
         but = (
-            f", but for {count_of(len(apart), 'one', 'those')} that execution refuses"
+            f", but for {count_of(len(apart), 'one', 'those')} that execution rejects"
             if apart
             else ""
         )

@@ -455,21 +455,24 @@ VIEW, STATE, VIEWS, STATES, COHERENT = (
     "state-prefix",
     "state-coherent",
 )
-LOG = "the order of the log gives every writer what it "
+LOG = "the order of the log produces "
 ASKS = {
-    VIEW: "some serial order gives everybody who counts what it read, and the last table",
-    STATE: "some serial order of the writers gives the last table",
+    VIEW: "some serial order produces the final table, and what each ordered transaction read",
+    STATE: "some serial order of the writers produces the final table",
     VIEWS: (
-        "at every version some serial order of the writers so far gives each what it read, and the"
-        " table"
+        "at every version some serial order of the writers so far produces the table, and what each"
+        " of them read"
     ),
-    STATES: "at every version some serial order of the writers so far gives the table",
+    STATES: "at every version some serial order of the writers so far produces the table",
     COHERENT: (
-        "one serial order of the writers gives every version of the table by its part up to there"
+        "in one serial order of the writers, the first writers produce each version of the table"
     ),
 }
 SENSES: Mapping[str, Mapping[str, str]] = {
-    "log-serializable": {VIEW: LOG + "read", STATE: LOG + "made of the table"},
+    "log-serializable": {
+        VIEW: LOG + "what each transaction read",
+        STATE: LOG + "every version of the table",
+    },
     "serializable": {name: ASKS[name] for name in (VIEW, STATE, COHERENT)},
     "update-serializable": {name: ASKS[name] for name in (VIEW, STATE, COHERENT)},
     "write-serializable": ASKS,
@@ -521,7 +524,8 @@ def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) ->
         return dict.fromkeys(forms, Unknown("raw transactions have no rows"))
     if len(found.log) > MOST_WRITERS:
         reason = (
-            f"of {len(found.log)} writers not every order is tried: {MOST_WRITERS} are the most"
+            f"the history has {len(found.log)} writers; serial orders are tried for at most"
+            f" {MOST_WRITERS}"
         )
         return dict.fromkeys(forms, Unknown(reason))
     serial = explain_serially(litmus, observed_run(litmus, execution, ""), executor)

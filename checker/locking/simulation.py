@@ -143,8 +143,9 @@ class Simulation:
         stuck = [name for name, session in self.sessions.items() if not session.ended]
         if stuck:
             raise WaitsForEver(
-                f"{self.litmus.name}: {' and '.join(stuck)} wait for each other, which nobody sees:"
-                " who closed the circle told one who was in none (docs/locking.md)"
+                f"{self.litmus.name}: {' and '.join(stuck)} wait for each other, and no deadlock is"
+                " detected: the transaction that closed the cycle woke one outside it (see the"
+                " page locking)"
             )
 
     def wake(self) -> None:

@@ -169,7 +169,7 @@ class RowVersions:
         Raises
         ------
         RecordingError
-            If PostgreSQL would have refused it.
+            If PostgreSQL rejects it.
         """
         match statement.tree:
             case exp.Insert() as tree:
@@ -243,7 +243,7 @@ class RowVersions:
         if taken is not None:
             raise RecordingError(
                 f"{statement.place}: '{statement.text}' changes a row that another transaction has"
-                " changed since its snapshot, and PostgreSQL would have refused it"
+                " changed since its snapshot, which PostgreSQL rejects"
             )
         old = f"_row IN (SELECT _row FROM _made) AND _gone IS NULL AND {SEEN}"
         self._run(f'UPDATE "{name}" SET _gone = {by.number} WHERE {old}')
@@ -267,7 +267,7 @@ class RowVersions:
             if found.fetchall():
                 raise RecordingError(
                     f"{statement.place}: '{statement.text}' makes a second row of one key"
-                    f" ({', '.join(key)}), and PostgreSQL would have refused it"
+                    f" ({', '.join(key)}), which PostgreSQL rejects"
                 )
 
     def _known(self, table: exp.Table, statement: OfRows) -> str:

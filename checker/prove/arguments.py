@@ -354,8 +354,8 @@ def _first_committer(order: str) -> Lemma:
         )
 
     words = (
-        f"nobody writes a row of which he missed the first write, or the order by {order} had a"
-        " cycle"
+        f"no writer commits without seeing the first write of a row that it writes: else the order"
+        f" by {order} would have a cycle"
     )
     return Lemma(
         "first-committer-wins", words, ROWS | {"snapshot", "no-restores"}, claim, hence, helps=True
@@ -405,7 +405,7 @@ def _reader(order: str) -> Lemma:
             ),
         )
 
-    words = f"a writer is before a reader of all of its version in the order by {order}"
+    words = f"a writer precedes each reader that sees its whole version in the order by {order}"
     return Lemma("before-its-reader", words, WRITTEN, claim, claim)
 
 
@@ -422,7 +422,7 @@ def _missed(order: str) -> Lemma:
             ),
         )
 
-    words = f"and such a reader is before the next writer in the order by {order}"
+    words = f"such a reader precedes the next writer in the order by {order}"
     return Lemma("behind-its-reader", words, WRITTEN, claim, claim)
 
 
@@ -435,7 +435,7 @@ def _next(order: str) -> Lemma:
             (T, T), lambda i, j: tables.z3.Implies(_next_to(tables, i, j), before(i, j))
         )
 
-    words = f"a writer is before the next one in the order by {order}"
+    words = f"a writer precedes the next one in the order by {order}"
     return Lemma("next-version", words, frozenset({"readers"}), claim, claim)
 
 
@@ -458,5 +458,7 @@ def _log(order: str) -> Lemma:
         tables = theory.tables
         return inclusion_formula(tables, tables.relation("log"), theory.order(order))
 
-    words = f"two writers are in the order by {order} as in the log, if those between are"
+    words = (
+        f"the order by {order} agrees with the log on two writers if it does on those between them"
+    )
     return Lemma("whole-log", words, frozenset({"gapless"}), claim, hence)

@@ -82,54 +82,58 @@ LAWS = (
         "the initial transaction is in no other set",
         (("t", "[Initial & (Op | Aborted | Writer | Reader)]", "t"),),
     ),
-    Law("who writes does not only read", (("t", "[Writer & Reader]", "t"),)),
+    Law("no transaction is both a writer and a reader", (("t", "[Writer & Reader]", "t"),)),
     Law(
-        "a transaction is the initial one, writes, or only reads",
+        "a transaction is the initial one, a writer or a reader",
         (("t", "[Tx]", "t"),),
         (("t", "[Initial | Writer | Reader]", "t"),),
     ),
     Law(
-        "no operation is in a set of transactions",
+        "sets of transactions hold no operations",
         (("t", "[Writer | Reader | Aborted]", "t"),),
         (("t", "[Tx]", "t"),),
     ),
     Law(
-        "sessions are of transactions that committed, and the initial one follows nobody",
+        "so relates committed transactions, none to the initial one",
         (("t", "so", "u"),),
         (("t", "[Done] ; so ; [Done & ~Initial]", "u"),),
     ),
     Law(
-        "the initial transaction comes before all that committed",
+        "so relates the initial transaction to every committed one",
         (("t", "[Initial]", "t"), ("u", r"[Done \ Initial]", "u")),
         (("t", "so", "u"),),
     ),
-    Law("the order of sessions goes on", (("t", "so", "u"), ("u", "so", "v")), (("t", "so", "v"),)),
-    Law("the order of sessions leads nobody back", (("t", "so", "t"),)),
+    Law("so is transitive", (("t", "so", "u"), ("u", "so", "v")), (("t", "so", "v"),)),
+    Law("so is irreflexive", (("t", "so", "t"),)),
     Law(
-        "who reads from another one committed, and is not the initial transaction",
+        "wr leads to another transaction, committed and not the initial one",
         (("t", "wr", "u"),),
         (("t", r"([Tx] ; wr ; [Done & ~Initial]) \ same", "u"),),
     ),
-    Law("who is read from wrote", (("t", "[~Initial] ; wr", "u"),), (("t", "[Writer]", "t"),)),
     Law(
-        "versions are of different writers that committed",
+        "wr comes from a writer or the initial transaction",
+        (("t", "[~Initial] ; wr", "u"),),
+        (("t", "[Writer]", "t"),),
+    ),
+    Law(
+        "ww relates two different committed writers",
         (("t", "ww", "u"),),
         (("t", r"([Writer & Done] ; ww ; [Writer & Done]) \ same", "u"),),
     ),
     Law(
-        "who misses a version committed, and so did its writer, who is another one",
+        "rw relates a committed transaction to another committed writer",
         (("t", "rw", "u"),),
         (("t", r"([Done & ~Initial] ; rw ; [Writer & Done]) \ same", "u"),),
     ),
     Law("a read has one source", (("t", "rf", "r"), ("u", "rf", "r")), (("t", "same", "u"),)),
     Law(
-        "what has a source is a read",
+        "only reads have a source",
         (("t", "rf", "r"),),
         (("t", "[Tx] ; rf ; [ItemRead | PredicateRead]", "r"),),
     ),
     Law("the source of a read is another transaction", (("t", "rf", "r"), ("r", "in", "t"))),
     Law(
-        "the transaction of a read that has a source committed",
+        "a transaction with a read that has a source committed",
         (("t", "rf", "r"), ("r", "in", "u")),
         (("u", "[Done]", "u"),),
     ),
@@ -139,46 +143,46 @@ LAWS = (
         (("r", "in ; in^-1", "r"),),
     ),
     Law(
-        "who depends on a writer by reading has a read that does",
+        "a wr edge comes from a read of the later transaction",
         (("t", "wr", "u"),),
         (("t", "wr-read ; in", "u"),),
     ),
     Law(
-        "what a read depends on, its transaction depends on",
+        "a wr edge of a read is one of its transaction",
         (("t", "wr-read", "r"), ("r", "in", "u")),
         (("t", "wr", "u"),),
     ),
     Law(
-        "a read of an item depends on its source",
+        "an item read has a wr edge from its source",
         (("t", "rf ; [ItemRead]", "r"),),
         (("t", "wr-read", "r"),),
     ),
     Law(
-        "who reads an item depends on its source",
+        "a transaction with an item read has a wr edge from the source",
         (("t", "[~Initial] ; rf ; [ItemRead]", "r"), ("r", "in", "u")),
         (("t", "wr", "u"),),
     ),
     Law(
-        "who reads what an aborted transaction wrote depends on it",
+        "a transaction that reads from an aborted one has a wr edge from it",
         (("t", "[Aborted] ; rf", "r"), ("r", "in", "u")),
         (("t", "wr", "u"),),
     ),
     Law(
-        "who misses a version has a read that does",
+        "an rw edge comes from a read of the earlier transaction",
         (("t", "rw", "u"),),
         (("t", "in^-1 ; fr", "u"),),
     ),
     Law(
-        "what a read misses, its transaction misses",
+        "an rw edge of a read is one of its transaction",
         (("r", "fr", "u"), ("r", "in", "t")),
         (("t", "rw", "u"),),
     ),
     Law(
-        "a read that misses a version has a source",
+        "a read with an rw edge has a source",
         (("r", "fr", "u"),),
         (("r", "rf^-1 ; rf", "r"),),
     ),
-    Law("a rival committed", (("t", "rival", "r"),), (("t", "[Done]", "t"),)),
+    Law("a rival of a read committed", (("t", "rival", "r"),), (("t", "[Done]", "t"),)),
     Law(
         "a read that has a rival has a source", (("t", "rival", "r"),), (("r", "rf^-1 ; rf", "r"),)
     ),
@@ -186,16 +190,16 @@ LAWS = (
         "the initial transaction is no rival of itself",
         (("t", "[Initial] ; rival", "r"), ("t", "rf", "r")),
     ),
-    Law("nobody is the rival of a read of his own", (("t", "rival", "r"), ("r", "in", "t"))),
+    Law("no transaction is a rival of its own read", (("t", "rival", "r"), ("r", "in", "t"))),
     Law(
-        "a rival came before the source, or is no earlier than a version that the reader misses, or"
-        " than its own",
+        "a rival precedes the source, or follows or is a version that the reader does not see, or"
+        " follows the reader's own",
         (("u", "[~Initial] ; rival", "r"), ("s", "[~Aborted] ; rf", "r"), ("r", "in", "t")),
         (("u", "ww+", "s"), ("t", "ww+", "u"), ("t", "missed", "u")),
     ),
     Law(
-        "a version that is missed is no earlier than a rival that came after the source, or than"
-        " the reader's own",
+        "a version that the reader does not see follows the reader's own, or follows or is a rival"
+        " that follows the source",
         (("t", "rw", "u"),),
         (
             ("t", "ww+", "u"),
@@ -203,40 +207,40 @@ LAWS = (
         ),
     ),
     Law(
-        "who reads what its writer overwrote has a read whose source is its rival",
+        "an intermediate read has a source that is its rival",
         (("s", "intermediate", "t"),),
         (("s", "(rf & rival) ; [ItemRead] ; in", "t"),),
     ),
     Law(
-        "who reads what its writer overwrote has a read that depends on that one and misses it",
+        "an intermediate read has wr from its source and rw to it",
         (("s", "intermediate", "t"),),
         (("s", "(wr-read & fr^-1) ; [ItemRead] ; in", "t"),),
     ),
     Law(
-        "who reads what its writer overwrote depends on that one and misses it",
+        "a transaction with an intermediate read has wr from its source and rw to it",
         (("s", "intermediate", "t"),),
         (("s", "wr & rw^-1", "t"),),
     ),
     Law(
-        "who reads what its writer overwrote depends on that one by item, and misses it by item",
+        "a transaction with an intermediate read has both edges by item",
         (("s", "intermediate", "t"),),
         (("s", "wr-item & rw-item^-1", "t"),),
     ),
-    Law("a dependency by item is one", (("t", "wr-item", "u"),), (("t", "wr", "u"),)),
-    Law("an anti-dependency by item is one", (("t", "rw-item", "u"),), (("t", "rw", "u"),)),
+    Law("a wr edge by item is a wr edge", (("t", "wr-item", "u"),), (("t", "wr", "u"),)),
+    Law("an rw edge by item is an rw edge", (("t", "rw-item", "u"),), (("t", "rw", "u"),)),
     Law(
-        "who reads an item depends by item on its source",
+        "a transaction with an item read has a wr edge by item from the source",
         (("t", "[~Initial] ; rf ; [ItemRead]", "r"), ("r", "in", "u")),
         (("t", "wr-item", "u"),),
     ),
     Law(
-        "who misses a version of an item misses it by item",
+        "an rw edge of an item read is an rw edge by item of its transaction",
         (("r", "[ItemRead] ; fr", "u"), ("r", "in", "t")),
         (("t", "rw-item", "u"),),
     ),
     Law(
-        "who wrote an item of which its read misses a version did so after that, or before the"
-        " source, or the source overwrote its own",
+        "a transaction that writes an item after a read that does not see a version of it follows"
+        " that version, or precedes the source, or the source wrote that version",
         (
             ("r", "[ItemRead] ; fr", "u"),
             ("r", "po & loc", "w"),
@@ -245,24 +249,24 @@ LAWS = (
         ),
         (("u", "ww+", "t"), ("t", "ww+", "s"), ("s", "same", "u")),
     ),
-    Law("being on one object is mutual", (("o", "loc", "p"),), (("p", "loc", "o"),)),
+    Law("loc is symmetric", (("o", "loc", "p"),), (("p", "loc", "o"),)),
     Law(
-        "the order of operations is within a transaction",
+        "po relates different operations of one transaction",
         (("o", "po", "p"),),
         (("o", r"(in ; in^-1) \ same", "p"),),
     ),
 )
 TIMED = (
-    Law("time goes on", (("o", "time", "p"), ("p", "time", "q")), (("o", "time", "q"),)),
-    Law("time leads nobody back", (("o", "time", "o"),)),
+    Law("time is transitive", (("o", "time", "p"), ("p", "time", "q")), (("o", "time", "q"),)),
+    Law("time is irreflexive", (("o", "time", "o"),)),
     Law("a transaction ends after its operations", (("o", "in", "t"),), (("o", "time", "t"),)),
     Law(
-        "operations of a transaction come in their order",
+        "time follows po",
         (("o", "po", "p"),),
         (("o", "time", "p"),),
     ),
     Law(
-        "an operation comes before or after the end of a transaction with one on its object",
+        "time orders an operation and the end of a transaction with an operation on its object",
         (("o", "loc", "p"), ("p", "in", "t")),
         (("o", "time", "t"), ("t", "time", "o")),
     ),

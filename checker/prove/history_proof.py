@@ -162,8 +162,8 @@ class TheoryOfLaws:
 
     def order(self, name: str, order: CatExpr, of: CatExpr) -> None:
         """Add a total order of some nodes."""
-        self.none(f"{name} leads nobody back", Binary("&", order, SAME))
-        self.none(f"{name} goes on", Binary("\\", compose(order, order), order))
+        self.none(f"{name} is irreflexive", Binary("&", order, SAME))
+        self.none(f"{name} is transitive", Binary("\\", compose(order, order), order))
         either = compose(order, Unary("^-1", order), SAME, op="|")
         self.none(f"{name} is total", Binary("\\", compose(of, EVERY, of), either))
         self.orders[name] = order
@@ -183,7 +183,7 @@ class TheoryOfLaws:
     def never_back(self, expr: CatExpr) -> None:
         """Add an order for each irreflexive closure in an irreflexive relation."""
         for closure in Closures([expr]).closures:
-            words = f"{closure} leads nobody back"
+            words = f"{closure} is irreflexive"
             if self.lemma(Binary("&", closure, SAME), words, Binary("&", closure, SAME)):
                 self.total(f"the order of closure {len(self.orders) + 1}", closure.operand, words)
 

@@ -150,7 +150,7 @@ def prove(
     steps: list[ProofStep] = []
     for spec in (question.a, question.b):
         if needs_reads(spec):
-            words = f"{spec.name} looks at reads one by one, and no argument does"
+            words = f"{spec.name} constrains single reads; no argument does"
             steps.append(ProofStep("reads", words, "unknown", 0.0))
             return Proof(question, tuple(steps), premises, 0.0, holds=False)
     known: list[Lemma] = []

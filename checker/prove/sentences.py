@@ -222,8 +222,8 @@ class Closures:
         self.steps: list[Sentence] = []
         for closure in self.closures:
             r = closure.operand
-            self.say(f"{closure} has its steps", r, closure)
-            self.say(f"{closure} goes on", Binary(";", closure, closure), closure)
+            self.say(f"{closure} contains its steps", r, closure)
+            self.say(f"{closure} is transitive", Binary(";", closure, closure), closure)
             first, last = Binary(";", r, closure), Binary(";", closure, r)
             self.say(f"{closure} begins with a step", closure, Binary("|", r, first), step=True)
             self.say(f"{closure} ends with a step", closure, Binary("|", r, last), step=True)

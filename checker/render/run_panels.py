@@ -200,7 +200,7 @@ def decision_words(judged: RunResult) -> str:
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
     >>> decision_words(run(litmus("reorder"), protocol("delta-serializable")))
-    'aborts delete: ConcurrentAppendException'
+    'aborts delete with ConcurrentAppendException'
     """
     done = judged.run.transactions
     refused = [(n, t.outcome) for n, t in done.items() if t.outcome not in TOOK_EFFECT]
@@ -209,7 +209,7 @@ def decision_words(judged: RunResult) -> str:
         return f"is silent on {silent[0]}"
     if not refused:
         return {1: "commits it", 2: "commits both"}.get(len(done), f"commits all {len(done)}")
-    return f"aborts {'; '.join(f'{name}: {outcome}' for name, outcome in refused)}"
+    return f"aborts {'; '.join(f'{name} with {outcome}' for name, outcome in refused)}"
 
 
 def conclusion_words(judged: RunResult) -> tuple[str, str]:

@@ -216,7 +216,7 @@ def _certified(
             "these clauses are made of the texts below by checker/solver/circuit_semantics.py, and"
             " an enumeration finds the same"
         ),
-        "what is left out of them by name was carried out, and is refused",
+        "the candidates that the clauses exclude by name were executed, and are no counterexamples",
         *none.assumptions,
     )
     claim = f"{a.name} admits nothing that {b.name} forbids: {none.bound}"

@@ -103,7 +103,7 @@ def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim,
     ... says     = "At Serializable such transactions fail."
     ... where    = "the levels"
     ... editions = ["PT", "JA", "AR"]
-    ... reading  = "a delete that an insert overtakes is refused"
+    ... reading  = "a DELETE aborts if an INSERT commits before it"
     ... verdict  = "confirmed"
     ... [[D46.evidence]]
     ... run     = "reorder"

@@ -87,7 +87,7 @@ def matrix_litmus(matrix: Matrix, place: MatrixPlace) -> Litmus:
     count = len(sequence) if isinstance(sequence, list) else 0
     steps = "".join(f"a[{k}] " for k in range(1, count + 1))
     document = {
-        "title": f"{place.winner} overtakes {place.a}, {place.layout}",
+        "title": f"{place.winner} commits during {place.a}, {place.layout}",
         "source": matrix.source,
         "format": matrix.format,
         "schedule": f"a.start {steps}winner a.commit",

@@ -225,7 +225,7 @@ def read_table(
         if column.identity is not None:
             table.refuse(
                 f"{table}.partitioned_by names the identity column {column.name}, which Delta"
-                " refuses"
+                " rejects"
             )
     clusters = _some_columns(table, "clustered_by", names)
     if len(partitions) == len(columns) and not only_partitions:
@@ -243,7 +243,7 @@ def read_table(
     for key, value in properties.value.items():
         _property(properties, key, value, any_level=any_level)
     if why := retention_problem(properties.value):
-        properties.refuse(f"{properties}: {why}, which Delta refuses")
+        properties.refuse(f"{properties}: {why}, which Delta rejects")
     exists = table.get("exists", bool, default=True)
     parquet = _parquet(table, columns, partitions)
     found = _given(table) | ({"exists = false"} if not exists else set())

@@ -489,7 +489,7 @@ class _TextReader:
         """Bind an order, and add the axioms that this binding implies."""
         bound = BINDERS.get(str(source))
         if bound is None:
-            raise self._error(source, f"no orders '{source}' to bind from{near(source, BINDERS)}")
+            raise self._error(source, f"unknown orders '{source}'{near(source, BINDERS)}")
         if name != bound:
             raise self._error(name, f"'{source}' binds '{bound}', not '{name}'")
         sources = {binder.name: binder.source for binder in self.binders}

@@ -154,7 +154,7 @@ class DefinitionReader(QueryReader):
             self.outside(WRITE_ALTER)
         version = INIT.fullmatch(found["version"])
         if version is None:
-            self.outside("RESTORE goes back to {init[n]}, what the n-th init statement has left")
+            self.outside("expected RESTORE … TO {init[n]}, the state after the n-th init statement")
         return df.Restore(self.sql, self.named(found["table"]).name, int(version[1]))
 
     @resolves("COMMENT")
@@ -193,7 +193,7 @@ class DefinitionReader(QueryReader):
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
             given = dict(self.modelled(key, value) for key, value in pairs)
             if why := retention_problem(given):
-                self.outside(f"{why}, which Delta refuses")
+                self.outside(f"{why}, which Delta rejects")
             if given.get(MAPPING_MODE, "").lower() == "none":
                 return self.unmapped(given, unset=False)
             return df.SetProperties(given)

@@ -52,7 +52,7 @@ VAGUE = ("distinct", "having", "qualify", "limit", "offset")
 """Clauses that remove rows from the result of a query, without changing the others."""
 UNMODELLED = "in a query plan is not modelled"
 REFUSED = (
-    "open-source Delta refuses a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY), and for"
+    "open-source Delta rejects a subquery in this condition (DELTA_UNSUPPORTED_SUBQUERY), and for"
     " Databricks it is not modelled; subqueries stand in INSERT … SELECT and in SET, and in the"
     " source of a MERGE … WHEN MATCHED THEN DELETE"
 )

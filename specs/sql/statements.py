@@ -184,7 +184,7 @@ class RefusedPart(NamedTuple):
     @property
     def problem(self) -> str:
         """Message that it is refused, with the reason."""
-        return f"'{self.part}' is refused here, for it is not deterministic ({self.error_class})"
+        return f"'{self.part}' is rejected here, since it is not deterministic ({self.error_class})"
 
 
 def refused_part(statement: st.Statement) -> RefusedPart | None:

@@ -30,7 +30,9 @@ def test_all_that_is_advised_helps(found, inside):
         serializable, merge, apart, alone = given
         for one in (serializable, merge):
             assert "search then finds no counterexample (up to 3 transactions" in one.checked
-            assert one.cost.startswith("With the same schedule it aborts cleanup: ConcurrentAppend")
+            assert one.cost.startswith(
+                "With the same schedule the protocol aborts cleanup with Conc"
+            )
             assert "Retry: cleanup commits. late_order, then " in one.cost
         assert "commits" in apart.cost
         assert "aborts" not in apart.cost

@@ -123,7 +123,7 @@ def test_on_the_command_line(call, reordered):
     assert out.startswith(f"{reordered}: 4 commits, 3 files added and removed\n")
     assert "    version 3 before version 2, because version 3 read version 1, and version 2" in out
     assert "Write-serializable allows it, for example in the order v0 → v1 → v3 → v2." in out
-    assert "Assumptions, because the history does not say:\n  - commits say the truth" in out
+    assert "Assumptions, because the history does not say:\n  - commits record correctly" in out
 
 
 def test_bad_input_on_the_command_line(call, reordered, tmp_path):

@@ -140,7 +140,7 @@ def test_a_form_is_asked_as_a_level_is(call):
     """The order that is shown gives the table; what has no statements has no forms."""
     status, said, _ = call("check", "reorder", "--level", "log-serializable-state")
     assert status == 1
-    assert "it does not hold that the order of the log gives every writer what it made" in said
+    assert "it does not hold that the order of the log produces every version of the table" in said
     status, said, _ = call("check", "reorder", "--level", "write-serializable-state")
     assert status == 0
     assert "Write-serializable (state) allows it, for example in the order delete → insert" in said

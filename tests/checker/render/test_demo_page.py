@@ -196,7 +196,7 @@ def test_the_page_begins_with_both_levels_side_by_side(found, text):
     header = text[: text.index("</header>")]
     assert header.count("<svg") == 2
     for words in (
-        "Delta Lake, Serializable", "aborts cleanup: ConcurrentAppendException",
+        "Delta Lake, Serializable", "aborts cleanup with ConcurrentAppendException",
         "Delta Lake, WriteSerializable", "commits all 3", "No serial order of the statements",
         *(f"<dt>{name}</dt>" for name in found.litmus.transactions),
     ):  # fmt: skip

@@ -132,7 +132,7 @@ def test_both_levels_stand_side_by_side():
     svg = side_by_side_svg(runs)
     assert box_of(svg)[2] > 2 * WIDTH
     shown = texts(svg)
-    assert {"Delta Lake, Serializable", "aborts delete: ConcurrentAppendException"} <= {*shown}
+    assert {"Delta Lake, Serializable", "aborts delete with ConcurrentAppendException"} <= {*shown}
     assert {"Delta Lake, WriteSerializable", "commits all 3"} <= {*shown}
     assert {column.name for column in runs[0].litmus.tables["t"].columns} <= {*shown}
     assert {s.sql for s in runs[0].litmus.transactions.values()} <= {*shown}

@@ -107,7 +107,7 @@ def test_the_file_that_the_others_are_made_of_reads():
         ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0), part INT"'}, "is not a column; write NAME TYPE"),
         ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH -5), part INT"'}, "with numbers of at most 9 digits, both above 0 or both below"),
         ({"columns": '"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9999999999), part INT"'}, "with numbers of at most 9 digits"),
-        ({"columns": '"id INT, part BIGINT GENERATED ALWAYS AS IDENTITY"'}, "table.partitioned_by names the identity column part, which Delta refuses"),
+        ({"columns": '"id INT, part BIGINT GENERATED ALWAYS AS IDENTITY"'}, "table.partitioned_by names the identity column part, which Delta rejects"),
         ({"partitioned_by": '["prat"]'}, "table.partitioned_by names no column: 'prat'; did you mean 'part'?"),
         ({"partitioned_by": '["part"]\nclustered_by = ["id"]'}, "table.clustered_by: t has partitions, and Delta allows only one of the two"),
         ({"partitioned_by": '[]\nclustered_by = ["idd"]'}, "table.clustered_by names no column: 'idd'; did you mean 'id'?"),

@@ -407,7 +407,9 @@ def test_a_file_that_is_called_by_a_number_is_a_job(files):
 
 
 def test_a_condition_that_is_not_deterministic_is_refused_at_its_place():
-    with pytest.raises(IsolitmusError, match=r":\d+:\d+: .rand.* is refused here, for it is not"):
+    with pytest.raises(
+        IsolitmusError, match=r":\d+:\d+: .rand.* is rejected here, since it is not"
+    ):
         read('[jobs.a]\nsql = "DELETE FROM t WHERE rand() < 0.1"')
 
 

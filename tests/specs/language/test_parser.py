@@ -125,7 +125,7 @@ AXIOM = "acyclic wr as x"
         ('"A"\nlet a = wr\nlet a = so', "3:5: 'a' is already defined at t.cat:2"),
         ('"A" acyclic late as x let late = wr', "1:13: 'late' is used before its let ends; move the let up"),
         ('"A" let deep = wr ; deep', "1:21: 'deep' is used before its let ends; move the let up"),
-        ('"A" with ww from version', "1:18: no orders 'version' to bind from; did you mean 'versions'?"),
+        ('"A" with ww from version', "1:18: unknown orders 'version'; did you mean 'versions'?"),
         ('"A" with co from versions', "1:10: 'versions' binds 'ww', not 'co'"),
         ('"A" with vis from snapshots', "1:19: 'vis from snapshots' wants 'with co from linearisations' before it"),
         ('"A" with ww from co', "1:18: 'ww from co' wants 'with co from linearisations' before it"),

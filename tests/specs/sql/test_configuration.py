@@ -110,7 +110,7 @@ def test_logs_are_kept_as_long_as_files(key, span, taken, by_sql):
     if taken:
         assert test(**said)
     else:
-        with pytest.raises(IsolitmusError, match=r"is shorter than .*, which Delta refuses"):
+        with pytest.raises(IsolitmusError, match=r"is shorter than .*, which Delta rejects"):
             test(**said)
 
 

@@ -38,9 +38,9 @@ __all__ = [
 END_WORDS = {
     "met": "passed",
     "not met": "FAILED",
-    "predicted": "as the model predicts; the file expects nothing",
+    "predicted": "as the model predicts; no expectation",
     "possible": "undecided; several runs are possible",
-    "none": "the file expects nothing",
+    "none": "no expectation",
 }
 """Words for the end of a run (`ComparedRun.end`, `PossibleRuns.end`)."""
 

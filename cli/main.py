@@ -87,7 +87,7 @@ VERBS_BY_DOOR = {
         "claims": "Verify what documents claim about isolation.",
     },
 }
-"""Verbs by the three sections of the README, each with one line of help."""
+"""Verbs by group of the help, each with one line of help."""
 
 VERBS = {verb: line for door in VERBS_BY_DOOR.values() for verb, line in door.items()}
 """Line of help of each verb.

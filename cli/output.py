@@ -61,11 +61,15 @@ P = ParamSpec("P")
 
 WIDTH = 100
 """Maximum width of a line on a terminal, and its width without a terminal."""
-AS_IT_IS = re.compile(
-    r"\S  +\S|^[|#]|[├│●]|^(?:SELECT|INSERT|UPDATE|DELETE|MERGE|CREATE|REPLACE|ALTER|DROP|OPTIMIZE"
-    r"|WITH) "
+SQL = (
+    r"(?:(?:SELECT|INSERT (?:INTO|OVERWRITE)|UPDATE \S+ SET|DELETE FROM|MERGE|CREATE|REPLACE|WITH) "
+    r"|DROP TABLE |ALTER TABLE \S+ [A-Z]{3}|OPTIMIZE \S+ (?:WHERE|ZORDER) )"
 )
+"""Pattern of the beginning of a SQL statement."""
+AS_IT_IS = re.compile(rf"\S  +\S|^[|#]|[├│●]|^{SQL}")
 """Pattern of lines that are not wrapped: columns, Markdown tables, pictures and SQL."""
+LAST_COLUMN = re.compile(rf"(.*\S  +)(?!{SQL})(?=.*[a-z]{{3}})([^\W\d]\S*(?: \S+){{3,}})")
+"""Pattern of a line in columns, the last of which is a sentence."""
 UNIT = re.compile(r"(\d) (s\b|%|MB\b|GB\b|MiB\b)")
 """Pattern of a number with its unit."""
 GOOD = ("passed", "safe", "Proved", "allowed")
@@ -114,8 +118,8 @@ def line_width() -> int:
 def wrap_line(line: str, width: int) -> list[str]:
     """Return a line of prose as lines of at most `width` columns, with hanging indentation.
 
-    The later lines are indented by two more columns. A line in columns (two spaces between them),
-    of a table or of SQL is not wrapped.
+    The later lines are indented by two more columns. Of a line in columns (two spaces between them)
+    only a sentence in the last column is wrapped. A line of a table or of SQL is not wrapped.
 
     Examples
     --------
@@ -125,11 +129,19 @@ def wrap_line(line: str, width: int) -> list[str]:
     ['12 candidates checked, in', '  0.1 s']
     >>> wrap_line("delete  DELETE FROM t WHERE part = 0", 25)
     ['delete  DELETE FROM t WHERE part = 0']
+    >>> wrap_line("wr  a → b  b read row (1), which a wrote", 25)
+    ['wr  a → b  b read row', '           (1), which a', '           wrote']
     """
     text = line.lstrip(" ")
-    if len(line) <= width or AS_IT_IS.search(text):
+    if len(line) <= width:
         return [line]
-    indent = " " * (len(line) - len(text) + 2)
+    columns = LAST_COLUMN.fullmatch(line)
+    if columns is not None and len(columns[1]) <= 0.6 * width:
+        indent = " " * len(columns[1])
+    elif AS_IT_IS.search(text):
+        return [line]
+    else:
+        indent = " " * (len(line) - len(text) + 2)
     kept = UNIT.sub("\\1\0\\2", line)  # keep a number with its unit
     parts = wrap(
         kept, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False

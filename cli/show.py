@@ -20,7 +20,7 @@ from isolitmus.checker.search.separation import find_triviality
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
 from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
-from isolitmus.cli.output import progress, say, say_file, warn
+from isolitmus.cli.output import progress, say, say_file, say_text, warn
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import Litmus
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["show"]
 
 FORMS = OutputForms(*PICTURES, *TABLES)
+PROSE = ("engine", "exception")
+"""Kinds whose text is wrapped; that of the others is a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +381,7 @@ def _print(entry: _Entry) -> None:
         say_file(entry.picture)
     if entry.denoted is None or not entry.denoted.values:
         say()
-        say_file(entry.text.rstrip())
+        (say_text if entry.kind in PROSE else say_file)(entry.text.rstrip())
     if entry.denoted is not None:
         _print_frame(entry.denoted)
     if entry.portrait is not None:

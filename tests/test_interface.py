@@ -60,6 +60,11 @@ def test_every_command_is_there():
         assert [name for name, those in options.items() if limit not in those] == []
 
 
+def test_the_document_of_every_command_is_there():
+    rows = {verb for row in DOCUMENTS for verb in re.findall(r"^`(\w+)", row)}
+    assert {*VERBS} - {"install"} <= rows
+
+
 def test_every_form_of_a_verb_is_there():
     metavars = {
         name: {str(p.metavar) for p in VERB(None, name).params if "--as" in p.opts}

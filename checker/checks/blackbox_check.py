@@ -38,7 +38,7 @@ EVERY = (*ASKED, *TIMED)
 """`ASKED` and the levels that need recorded start and end times."""
 RECORDED_NAMES = {"so", "wr", "ww", "rw", "rf", "po", "in", "rival"}
 """Relations that every recorded history provides."""
-ASSUMED = "versions came in an order that suits the level, if there is one"
+ASSUMED = "the version order is one that the level allows, if there is one"
 UNREAD = (
     "appends that no transaction read came after the others, in an order that the level allows,"
     " if there is one"

@@ -73,7 +73,7 @@ def separation_words(answer: Separation) -> str:
     if answer.litmus is None or answer.forbidden is None:
         claim = f"{answer.a} admits nothing that {answer.b} forbids{extra}"
         if answer.none:
-            return f"No counterexample {answer.bound}: {claim}"
+            return f"No counterexample with {answer.bound}: {claim}"
         return f"Unknown whether {claim}: {answer.bound}"
     return (
         f"Found: {count_of(answer.transactions or 0, 'transaction')} that {answer.a} admits and"

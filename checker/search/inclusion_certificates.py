@@ -182,7 +182,7 @@ def _searched(
                 return f"it was not refuted again within the limits: {answer.bound}"
             parts.append(answer.certificate)
     except IsolitmusError as error:
-        return f"none {one.bound}; {error}"
+        return f"no counterexample with {one.bound}; {error}"
     first, *more = parts
     steps = [*first.refutations]
     for part in more:

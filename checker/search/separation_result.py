@@ -145,7 +145,7 @@ class Separation(TextResult, PageResult, GraphResult):
         return replace(
             self,
             found=True,
-            bound=f"{self.ships} of the catalogue; no counterexample {self.bound}",
+            bound=f"{self.ships} of the catalogue; no counterexample with {self.bound}",
             transactions=self.beside.transactions,
             litmus=self.beside.test,
             forbidden=self.beside.forbidden,
@@ -162,7 +162,7 @@ class Separation(TextResult, PageResult, GraphResult):
             checked = f"{count_of(self.examined, 'candidate')} checked"
             return f"{checked} before the limit" if ended else checked
         if not self.examined:
-            return "the solver refuted all" if self.exhausted else "no solver proposal yet"
+            return "refuted by the solver" if self.exhausted else "no solver proposal yet"
         proposals = count_of(self.examined, "solver proposal", "solver proposals")
         if ended:
             return f"{proposals} before the limit, all refuted"

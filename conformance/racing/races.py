@@ -109,7 +109,7 @@ class RaceOutcome(ReadableRepr):
     """Version that its first attempt read, or else its first transaction; None if it began none."""
     attempts: tuple[CommitAttempt, ...]
     """Its transactions on the table that reached their commit."""
-    overtook: tuple[LogCommit, ...]
+    concurrent_commits: tuple[LogCommit, ...]
     """Concurrent commits: between the version that an attempt read and its own commit or failure.
     """
     error: BaseException | None = None
@@ -166,7 +166,7 @@ class RaceOutcome(ReadableRepr):
 
     def __str__(self) -> str:
         lines = [repr(self)]
-        for commit in self.overtook:
+        for commit in self.concurrent_commits:
             own = " (its own)" if commit.version in self.commits else ""
             lines.append(f"  concurrent commit{own}: {commit.words}")
         if self.message:

@@ -72,7 +72,7 @@ def test_what_is_neither_proved_nor_found_is_unknown(call):
     assert answer["lemmas"][0]["outcome"] == "unknown"
     status, out, _ = call("separate", *question)
     assert "Not proved that log-serializable admits nothing that read-atomic forbids" in out
-    assert "No counterexample up to 2 transactions" in out
+    assert "No counterexample with up to 2 transactions" in out
 
 
 @pytest.mark.slow
@@ -186,7 +186,7 @@ def test_nothing_found_is_nothing_saved(call, tmp_path):
     path = tmp_path / "none.toml"
     status, out, err = call("separate", "serializable", "snapshot-isolation", "--save", path)
     assert status == 0
-    assert out.startswith("No counterexample up to 4 transactions in search space 'abstract'")
+    assert out.startswith("No counterexample with up to 4 transactions in search space 'abstract'")
     assert err == f"isolitmus: no counterexample was found, so {path} was not written\n"
     assert not path.exists()
 

@@ -178,11 +178,11 @@ def test_a_run_of_which_nothing_is_expected_is_not_as_expected(files, call, delt
     files(a=TEXT[: TEXT.index("[expect.")])
     status, out, _ = call("run", "a.toml", *UNDER)
     assert (status, "passed" in out) == (0, False)
-    assert ": the file expects nothing\n" in out
+    assert ": no expectation\n" in out
     assert out.endswith("\n1 without an expectation.\n")
     delta(seen)
     status, out, _ = call("run", "a.toml", "reorder", *ON_DELTA)
-    assert ": as the model predicts; the file expects nothing\n" in out
+    assert ": as the model predicts; no expectation\n" in out
     assert out.endswith("1 of 1 run passed. 1 as the model predicts, without an expectation.\n")
 
 

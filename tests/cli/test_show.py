@@ -174,7 +174,7 @@ def test_a_protocol_in_full_ends_with_its_portrait(call, tmp_path):
     assert (status, err) == (0, "")
     assert "Promised level snapshot-isolation: violated by 2 transactions that mine" in out
     assert (
-        "(parked-merge-torn-read of the catalogue; no counterexample up to 3 transactions, readers"
+        "(parked-merge-torn-read of the catalogue; no counterexample with up to 3 transactions, readers"
         in out
     )
     assert "Needless Twice: snapshot-isolation allows these 3 transactions" in out

@@ -64,7 +64,7 @@ def explained(spark, ending):
         assert found.pasted.name == ending.outcome
         assert found.pasted.error_class in (None, ending.error_class)
     beside = explain(writer + trace, table=Path(table))
-    assert beside.stopped.commit == ending.overtook[0]
+    assert beside.stopped.commit == ending.concurrent_commits[0]
     assert beside.stopped.commit.version == open_log(Path(table)).last
     return beside
 
@@ -80,7 +80,10 @@ def test_a_real_exception_is_explained_by_its_text_and_its_log(spark, two):
     found = explained(spark, ending)
     assert (found.pasted.partition, found.pasted.operation) == (two.partition, two.operation)
     assert found.pasted.mine == two.mine
-    assert (found.facts.winner, found.facts.blind) == (two.operation, ending.overtook[0].blind)
+    assert (found.facts.winner, found.facts.blind) == (
+        two.operation,
+        ending.concurrent_commits[0].blind,
+    )
     if two.partition is not None:
         assert {f"part={file.partition['part']}" for file in found.met} == {two.partition}
 

@@ -340,7 +340,7 @@ def test_the_words_of_a_lost_update():
         ),
         "  cycle T2 → T1 → T2: no serial order satisfies these dependencies",
         "Assumptions, because the history does not say:",
-        "- versions came in an order that suits the level, if there is one",
+        "- the version order is one that the level allows, if there is one",
     ]
 
 

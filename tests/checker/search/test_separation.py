@@ -199,7 +199,9 @@ def test_what_ships_is_asked_before_the_answer_is_none(table):
     assert separate(*question, table, shipped=False).ships is None
     counted = answer.with_catalogue()
     assert (counted.found, counted.transactions, counted.litmus.name) == (True, 2, answer.ships)
-    assert counted.bound == f"{answer.ships} of the catalogue; no counterexample {answer.bound}"
+    assert (
+        counted.bound == f"{answer.ships} of the catalogue; no counterexample with {answer.bound}"
+    )
     done = run(litmus(answer.ships), question[0])
     assert {t.outcome for t in done.run.transactions.values()} == {"committed"}
     assert str(done.levels["log-serializable"]) == "forbidden"
@@ -213,7 +215,7 @@ def test_what_the_catalogue_has_does_not_deny_what_claim_d36_says_of_the_repaire
     status, out, _ = call("separate", question.a, question.b)
     first, _, second, *_ = out.splitlines()
     assert (status, first.endswith(f" admits nothing that {question.b} forbids.")) == (0, True)
-    assert first.startswith("No counterexample up to ")
+    assert first.startswith("No counterexample with up to ")
     assert second.startswith(f"Outside the search: {question.a} admits and {question.b} forbids")
     name = second.partition(" forbids ")[2].partition(" ")[0]
     done = run(name, question.a)

@@ -90,9 +90,9 @@ def test_a_dataframe_and_delta_table_race_as_well(spark, delta_race):
         lambda: DeltaTable.forName(spark, "t").update("part = 1", {"id": "id + 1"}), "update"
     )
     first, second = append.release(), update.release()
-    assert (first.outcome, first.version, first.overtook) == ("committed", 2, ())
+    assert (first.outcome, first.version, first.concurrent_commits) == ("committed", 2, ())
     assert (second.outcome, second.version) == ("committed", 3)
-    assert [commit.operation for commit in second.overtook] == ["WRITE"]
+    assert [commit.operation for commit in second.concurrent_commits] == ["WRITE"]
     assert str(second).startswith(
         "update read version 1 and committed as version 3\n  concurrent commit: version 2 (WRITE"
     )
@@ -140,7 +140,7 @@ def test_phases(spark):
         spark.sql("INSERT INTO t VALUES (100, 0)")
         early.go_on("commit")
         ending = early.release()
-    assert (ending.outcome, ending.read_version, ending.overtook) == ("committed", 2, ())
+    assert (ending.outcome, ending.read_version, ending.concurrent_commits) == ("committed", 2, ())
     assert rows(spark) == [(2, 1)]
 
 
@@ -314,7 +314,7 @@ def test_every_commit_of_a_statement_is_its_own(spark):
         assert not vacuum.ended
         spark.sql(INSERT)
         ending = vacuum.release()
-    assert (ending.commits, [c.version for c in ending.overtook]) == ((2, 4), [3])
+    assert (ending.commits, [c.version for c in ending.concurrent_commits]) == ((2, 4), [3])
     assert str(ending).startswith(
         "vacuum read version 1 and committed as version 2, then read version 2 and committed as"
         " version 4\n"
@@ -376,7 +376,7 @@ def test_transactions_on_other_tables_pass(spark):
         ),
         "  concurrent commit: version 2 (WRITE: 1 file added in part=0, a blind append)",
     ]
-    assert (nothing.outcome, nothing.read_version, nothing.overtook) == (
+    assert (nothing.outcome, nothing.read_version, nothing.concurrent_commits) == (
         "error:ValueError",
         None,
         (),
@@ -408,7 +408,7 @@ def test_what_commits_in_another_thread_is_held_there(spark, tmp_path, body):
         ending = job.release()
     assert (ending.read_version, ending.version) == (1, None)
     assert "DELTA_CONCURRENT_APPEND" in str(ending.error)
-    assert [commit.version for commit in ending.overtook] == [2]
+    assert [commit.version for commit in ending.concurrent_commits] == [2]
 
 
 def test_what_cannot_be_held_is_refused(spark):

@@ -6,6 +6,7 @@ passed to typer for conversion: typer would import pydantic, which takes longer 
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -29,7 +30,7 @@ from isolitmus.model.errors import Ended, IsolitmusError, near
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType
+    from types import FrameType, ModuleType
 
 __all__ = ["USAGE", "VERBS", "VERBS_BY_DOOR", "Group", "Verb", "app", "main", "usage_error"]
 
@@ -144,7 +145,11 @@ def _processing(parameter: Any, kind: Any) -> Callable[[Any, Any], Any]:
         if called and value:
             return process(context, value)
         if kind in TEXTS:
-            return list(value) if value else process(context, value)
+            if value:
+                return list(value)
+            if not parameter.required and parameter.default is None:
+                return None
+            return process(context, value)
         given = isinstance(value, kind or bool | None)
         return value if given else process(context, value)
 
@@ -180,7 +185,7 @@ class _Verbs(Group):
         """Return the command of a verb, importing its module; None for an unknown verb."""
         if cmd_name not in VERBS:
             return None
-        verb = getattr(import_module(f"isolitmus.cli.{cmd_name}"), cmd_name)
+        verb = getattr(_imported(f"isolitmus.cli.{cmd_name}"), cmd_name)
         alone = _typer()
         alone.command(cmd_name, cls=Verb, help=help_text(cmd_name, getdoc(verb) or ""))(verb)
         return get_command(alone)
@@ -189,6 +194,22 @@ class _Verbs(Group):
         for door, verbs in VERBS_BY_DOOR.items():
             with formatter.section(door):
                 formatter.write_dl(list(verbs.items()))
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module without garbage collection, which would find nothing and take a tenth.
+
+    What was imported stays, so later collections skip it.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    gc.disable()
+    try:
+        module = import_module(name)
+        gc.freeze()
+    finally:
+        gc.enable()
+    return module
 
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,7 +15,7 @@ from isolitmus.model.verdict import Needs
 from isolitmus.specs import litmus, spec
 from isolitmus.specs.disk.input_files import is_folder, is_there, paths_below
 from isolitmus.specs.files.catalogue import levels, litmus_files
-from isolitmus.specs.histories.recording import ENDINGS, RECORDED
+from isolitmus.specs.histories import ENDINGS, RECORDED
 from isolitmus.specs.logs.delta_log import is_delta_table
 from isolitmus.specs.registries.formats import format_named
 

@@ -41,7 +41,6 @@ __all__ = [
     "level",
     "levels",
     "litmus",
-    "litmus_by_tag",
     "litmus_files",
     "litmus_names",
     "matrices",
@@ -55,8 +54,6 @@ __all__ = [
     "spec",
 ]
 
-TAGS = re.compile(r"^tags *= *(\[[^\]]*\])", re.MULTILINE)
-QUOTED = re.compile(r'"([^"]*)"')
 HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
 """Line that identifies a shipped file as an abstract history."""
 
@@ -73,21 +70,6 @@ def history_names() -> list[str]:
     """
     found = shipped_files("litmus").items()
     return [name for name, path in found if HISTORY.search(path.read_text("utf-8"))]
-
-
-def litmus_by_tag() -> dict[str, list[str]]:
-    """Return the names of the shipped litmus tests by tag, sorted; only their tags are parsed.
-
-    Examples
-    --------
-    >>> "history-lost-update" in litmus_by_tag()["lost-update"]
-    True
-    """
-    found: dict[str, list[str]] = {}
-    for name, path in shipped_files("litmus").items():
-        for tag in QUOTED.findall("".join(TAGS.findall(path.read_text("utf-8")))):
-            found.setdefault(tag, []).append(name)
-    return dict(sorted(found.items()))
 
 
 def litmus_files(name: str) -> list[Path]:

@@ -18,7 +18,7 @@ from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief
 from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.language.parser import read
-from isolitmus.specs.registries.formats import SHIPPED, format_named
+from isolitmus.specs.registries.formats import SHIPPED, format_named, log_of_format
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -190,7 +190,7 @@ def format_of_file(path: Path) -> str | None:
     """
     folder, first, *_ = path.relative_to(HOME).parts
     if first in SHIPPED:
-        return format_named(first).log
+        return log_of_format(first)
     return None if folder == "levels" else DELTA
 
 

@@ -20,13 +20,13 @@ from isolitmus.specs.disk.input_files import (
     read_bytes,
     read_json,
 )
+from isolitmus.specs.histories import ENDINGS, RECORDED
 from isolitmus.specs.histories.awdit import read_awdit
 from isolitmus.specs.histories.cobra import read_cobra
 from isolitmus.specs.histories.dbcop import read_dbcop, read_dbcop_json
 from isolitmus.specs.histories.edn import read_edn_forms
 from isolitmus.specs.histories.elle import read_elle
 from isolitmus.specs.histories.plume import read_plume
-from isolitmus.specs.histories.recording import ENDINGS, RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-__all__ = ["ENDINGS", "GREATEST", "NEVER", "RECORDED", "Recording", "read_natural"]
-
-RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
-"""Formats of recorded histories, named after their tools."""
-ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
-"""File extensions of recorded histories."""
+__all__ = ["GREATEST", "NEVER", "Recording", "read_natural"]
 
 GREATEST = 2**63 - 1
 """Greatest number that a column holds."""

@@ -19,7 +19,7 @@ from isolitmus.model.registry import Registry
 if TYPE_CHECKING:
     from isolitmus.model.format import Format
 
-__all__ = ["FORMATS", "SHIPPED", "format_named", "formats", "offer"]
+__all__ = ["FORMATS", "SHIPPED", "format_named", "formats", "log_of_format", "offer"]
 
 SHIPPED = {
     DELTA: "isolitmus.checker.delta.format:DELTA",
@@ -28,5 +28,18 @@ SHIPPED = {
     "locking": "isolitmus.checker.locking.format:LOCKING",
 }
 """Import path of each built-in format."""
+LOGS = {"databricks": DELTA, "delta-rs": DELTA}
+"""Log of each built-in format whose log is not named after it; known without importing them."""
 FORMATS: Registry[Format] = Registry("format", SHIPPED)
 format_named, formats, offer = FORMATS.named, FORMATS.names, FORMATS.offer
+
+
+def log_of_format(name: str) -> str:
+    """Return the log of a format; a built-in one is not imported for it.
+
+    Examples
+    --------
+    >>> log_of_format("delta-rs"), log_of_format("locking")
+    ('delta', 'locking')
+    """
+    return LOGS.get(name, name) if name in SHIPPED else format_named(name).log

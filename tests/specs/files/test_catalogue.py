@@ -17,15 +17,32 @@ from catalogue_runs import predicted
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs import level, litmus
+from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import (
     every_level,
     history_names,
     levels,
     litmus_files,
     litmus_names,
+    matrix,
     protocols,
 )
+from isolitmus.specs.files.catalogue_titles import litmus_by_tag, names_of_kind, titles_of_kind
+from isolitmus.specs.files.exceptions_file import exception_table
+from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries.formats import format_named, formats, log_of_format
+
+READERS = {
+    "levels": level,
+    "protocols": protocol,
+    "litmus": litmus,
+    "scopes": scope,
+    "matrices": matrix,
+    "workloads": workload,
+    "engines": engine_named,
+    "exceptions": lambda name: exception_table().every[name],
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +69,23 @@ LATTICE = [
     ("serializable", "write-serializable"),
     ("write-serializable", "snapshot-isolation"),
 ]
+
+
+@pytest.mark.parametrize(("kind", "read"), READERS.items())
+def test_titles_in_lists_are_those_of_the_readers(kind, read):
+    titles = dict(titles_of_kind(kind))
+    assert titles == {name: read(name).title for name in names_of_kind(kind)}
+
+
+def test_tags_in_lists_are_those_of_the_reader():
+    tagged = {(tag, name) for tag, names in litmus_by_tag().items() for name in names}
+    every = [litmus(name) for name in names_of_kind("litmus")]
+    assert tagged == {(tag, test.name) for test in every for tag in test.tags}
+
+
+@pytest.mark.parametrize("name", formats())
+def test_the_log_of_a_format_is_known_without_importing_it(name):
+    assert log_of_format(name) == format_named(name).log
 
 
 def test_a_litmus_test_says_what_it_is_and_whence(tests):

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, ListHistory
 from isolitmus.model.errors import RecordingError
+from isolitmus.specs.histories import RECORDED
 from isolitmus.specs.histories.cobra import read_cobra
-from isolitmus.specs.histories.recorded_history import RECORDED, read_recorded
+from isolitmus.specs.histories.recorded_history import read_recorded
 
 # A history is a list of sessions, a session a list of transactions, a transaction its end and its
 # operations, an operation

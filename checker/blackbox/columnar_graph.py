@@ -13,7 +13,6 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 if TYPE_CHECKING:
@@ -167,8 +166,12 @@ def strong_components(
     behind[topological_order(len(nodes), heads, tails)] = True
     core = ~(ahead | behind)
     inside = core[tails] & core[heads]
-    graph = nx.DiGraph(zip(tails[inside].tolist(), heads[inside].tolist(), strict=True))
-    components = (one for one in nx.strongly_connected_components(graph) if len(one) > 1)
+    if not inside.any():
+        return found
+    from networkx import DiGraph, strongly_connected_components
+
+    graph = DiGraph(zip(tails[inside].tolist(), heads[inside].tolist(), strict=True))
+    components = (one for one in strongly_connected_components(graph) if len(one) > 1)
     for number, component in enumerate(components):
         found[nodes[list(component)]] = number
     return found

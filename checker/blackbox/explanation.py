@@ -19,7 +19,6 @@ from itertools import islice, pairwise, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from networkx import DiGraph, has_path, is_directed_acyclic_graph
 
 from isolitmus.checker.blackbox.cycles import cycle_violation
 from isolitmus.checker.blackbox.events import TIMED
@@ -335,6 +334,8 @@ def _sees(
     They have this order at each level with a version order. Empty if sessions and reads have a
     cycle.
     """
+    from networkx import DiGraph, has_path, is_directed_acyclic_graph
+
     graph = DiGraph()
     graph.add_nodes_from(one.number for one in done)
     graph.add_edges_from(pair for one in sessions for pair in pairwise(one))

@@ -162,7 +162,7 @@ class LastWrites:
     def __init__(self, history: RegisterHistory) -> None:
         keys, size = len(history.keys), len(history.session)
         key = history.key.astype(np.int64)
-        code = np.unique(np.append(history.value, INITIAL), return_inverse=True)[1]
+        code = _codes(np.append(history.value, INITIAL), keys)
         self.owner: NDArray[np.int64] = np.repeat(np.arange(size), np.diff(history.first))
         """Shape (n_operations,): transaction of each operation."""
         self.cell: NDArray[np.int64] = code[:-1] * keys + key
@@ -179,6 +179,11 @@ class LastWrites:
         sort = np.argsort(left, kind="stable")
         self.left, self.by = left[sort], by[sort]
         """Sorted cells of the last writes, and the transaction of each."""
+        begins = np.ones(len(left), bool)
+        begins[1:] = self.left[1:] != self.left[:-1]
+        self._start = np.flatnonzero(begins)
+        self._cells = self.left[self._start]
+        self._many = np.diff(self._start, append=len(left))
 
     def writers(self, reads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the writers of each read begin in ``by``, and how many there are.
@@ -194,8 +199,22 @@ class LastWrites:
             The writers of read i are ``by[low[i] : low[i] + many[i]]``; its reader may be among
             them.
         """
-        low = np.searchsorted(self.left, self.cell[reads], "left")
-        return low, np.searchsorted(self.left, self.cell[reads], "right") - low
+        cell = self.cell[reads]
+        order = np.argsort(cell)  # a search for ascending numbers stays in the cache
+        at = np.empty_like(order)
+        at[order] = np.searchsorted(self._cells, cell[order])
+        at = np.minimum(at, len(self._cells) - 1)
+        return self._start[at], np.where(self._cells[at] == cell, self._many[at], 0)
+
+
+def _codes(values: NDArray[np.int64], keys: int) -> NDArray[np.int64]:
+    """Return numbers from 0 for values from -1, in their order, so that each times ``keys`` fits.
+
+    These are the values plus one, or else their ranks.
+    """
+    if int(values.max()) + 2 < GREATEST // max(keys, 1):
+        return values + 1
+    return np.unique(values, return_inverse=True)[1]
 
 
 def attribute_reads(
@@ -368,6 +387,8 @@ def _flaw(history: RegisterHistory, owner: NDArray[np.int64], read: int, writes:
     return Flaw(history, "thin-air-read", read, None)
 
 
+GREATEST = 2**63 - 1
+"""Greatest number of an int64."""
 PORTION = 1_000_000
 """Number of items, about, that are processed together."""
 
@@ -396,6 +417,7 @@ class WriterIndex:
         self.writer: NDArray[np.int64] = writer[order]
         """Shape (n_writes,): writers in the order of ``row``."""
         kinds, self.start, self.many = np.unique(slot[order], return_index=True, return_counts=True)
+        self._slots, self._width = kinds, width
         self.key: NDArray[np.int64] = kinds // width
         """Shape (n_slots,): key of each slot, ascending."""
         self.chain: NDArray[np.int64] = kinds % width
@@ -422,6 +444,21 @@ class WriterIndex:
         low, many = span(self.key, key)
         for rows in portions(many):
             yield np.repeat(rows, many[rows]), ranges(low[rows], many[rows])
+
+    def slots_of(
+        self, key: NDArray[np.int64], chain: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the slot of each pair of a key and a chain that has one.
+
+        Returns
+        -------
+        row, slot : ndarray of int64
+            Index into ``key`` and ``chain``, and slot; of the same shape.
+        """
+        wanted = key * self._width + chain
+        at = np.minimum(np.searchsorted(self._slots, wanted), max(len(self._slots) - 1, 0))
+        row = np.flatnonzero(self._slots[at] == wanted) if len(self._slots) else at[:0]
+        return row, at[row]
 
     def up_to(self, slot: NDArray[np.int64], bound: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return, per slot, the end in ``writer`` of the writers up to ``bound``.
@@ -493,7 +530,15 @@ def span(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where each wanted number begins in a sorted column, and how often it occurs."""
     low = np.searchsorted(column, wanted, "left")
-    return low, np.searchsorted(column, wanted, "right") - low
+    if len(wanted) < len(column) // 8:
+        return low, np.searchsorted(column, wanted, "right") - low
+    begins = np.ones(len(column) + 1, bool)
+    begins[1:-1] = column[1:] != column[:-1]
+    count = np.zeros(len(column) + 1, np.int64)
+    start = np.flatnonzero(begins)
+    count[start[:-1]] = np.diff(start)
+    there = np.append(column, -1)[low] == wanted
+    return low, np.where(there, count[low], 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

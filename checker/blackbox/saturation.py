@@ -61,11 +61,7 @@ def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) ->
     if level == "read-committed-biswas-enea":
         return concatenate_edges([known, _after_reads(seen, ordered=True)])
     if level == "read-atomic":
-        clock = happens_before(seen, EdgeColumns.of("so", *seen.sessions()), budget)
-        assert clock is not None
-        return concatenate_edges(
-            [known, _after_reads(seen, ordered=False), _in_sessions(seen, clock, budget)]
-        )
+        return concatenate_edges([known, _after_reads(seen, ordered=False), _in_session(seen)])
     clock = happens_before(seen, known, budget)
     return known if clock is None else concatenate_edges([known, _in_sessions(seen, clock, budget)])
 
@@ -101,16 +97,19 @@ def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
     # For each pair, look up the keys that t2 wrote among those that t3 read, or the reverse,
     # whichever are fewer.
     wrote = np.argsort(seen.written_by, kind="stable")
-    by_writer = seen.written_by[wrote]
-    w_low, w_many = span(by_writer, t2)
-    r_low, r_many = span(seen.reader[last], t3)
+    by_writer, w_key = seen.written_by[wrote], seen.written_key[wrote]
+    every = np.arange(size + 1)
+    w_first = np.searchsorted(by_writer, every)
+    r_first = np.searchsorted(seen.reader[last], every)
+    w_low, w_many = w_first[t2], w_first[t2 + 1] - w_first[t2]
+    r_low, r_many = r_first[t3], r_first[t3 + 1] - r_first[t3]
     few = w_many <= r_many
     parts = []
     for pick, low, many in ((few, w_low, w_many), (~few, r_low, r_many)):
         pair = np.repeat(np.flatnonzero(pick), many[pick])
         item = ranges(low[pick], many[pick])
         if pick is few:
-            key = seen.written_key[wrote[item]]
+            key = w_key[item]
             width = int(seen.key.max(initial=0)) + 1
             inside = key < width
             pair, key = pair[inside], key[inside]
@@ -119,8 +118,9 @@ def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
             pair = np.repeat(pair, many_read)
         else:
             read = last[item]
-            written = seen.written_key * size + seen.written_by
-            wanted = seen.key[read] * size + t2[pair]
+            spread = int(max(w_key.max(initial=0), seen.key.max(initial=0))) + 1
+            written = by_writer * spread + w_key
+            wanted = t2[pair] * spread + seen.key[read]
             at = np.minimum(np.searchsorted(written, wanted), max(len(written) - 1, 0))
             found = written[at] == wanted if len(written) else np.zeros(len(wanted), bool)
             pair, read = pair[found], read[found]
@@ -157,6 +157,24 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return found, index
 
 
+def _in_session(seen: AttributedReads) -> EdgeColumns:
+    """Return co edges t2 → t1 from the latest writer t2 of x before t3 in the session of t3.
+
+    Edges that the session order already implies are left out.
+    """
+    chain = seen.chains()
+    writers = WriterIndex(seen.written_key, seen.written_by, chain)
+    _, one = _last(seen)
+    one = one[np.argsort(seen.key[one], kind="stable")]  # look-ups of one key stay in the cache
+    reader, source = seen.reader[one], seen.writer[one]
+    row, slot = writers.slots_of(seen.key[one], chain[reader])
+    writer = writers.latest(slot, reader[row] - 1)
+    new = (writer >= 0) & (writer != source[row])
+    new &= (chain[writer] != chain[source[row]]) | (writer > source[row])
+    row, writer = row[new], writer[new]
+    return EdgeColumns.of("co", writer, source[row], seen.read[one[row]])
+
+
 def _in_sessions(seen: AttributedReads, clock: NDArray[np.int32], budget: Budget) -> EdgeColumns:
     """Return co edges t2 → t1 from the latest writer t2 of x in each session that the clock of t3
     has.
@@ -166,6 +184,7 @@ def _in_sessions(seen: AttributedReads, clock: NDArray[np.int32], budget: Budget
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)
     _, one = _last(seen)
+    one = one[np.argsort(seen.key[one], kind="stable")]  # look-ups of one key stay in the cache
     parts = [EdgeColumns.of("co", one[:0], one[:0])]
     for row, slot in writers.slots(seen.key[one]):
         budget.check()

@@ -22,7 +22,8 @@ from isolitmus.model.blackbox_history import UNKNOWN, ListHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.files.catalogue import level, spec
+from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.files.catalogue_titles import titles_of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -112,7 +113,7 @@ def check_recorded(
         monotonic() - start,
         assumed,
         implies=implies,
-        titles={one: level(one).title for one in asked},
+        titles=dict(titles_of_kind("levels", asked)),
     )
 
 

@@ -13,14 +13,9 @@ from os import PathLike
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.commit_loop import execute, judge_execution
-from isolitmus.checker.execution.serial_orders import (
-    NAMED_FORMS,
-    form_verdicts,
-    strongest_explanations,
-)
 from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.model.budget import Budget
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.display import PageResult, count_of, first_lines
@@ -308,6 +303,9 @@ def check(
         transactions, operations = len(history.transactions), history.operations
         assumptions = history.assumptions()
     else:
+        from isolitmus.checker.execution.commit_loop import execute
+        from isolitmus.checker.execution.serial_orders import form_verdicts, strongest_explanations
+
         execution = execute(test)
         unread = Unknown("raw transactions have no rows")
         verdicts = {
@@ -338,5 +336,7 @@ def check(
 
 
 def _judged(execution: Execution, spec: Spec, budget: Budget) -> Verdict:
+    from isolitmus.checker.execution.commit_loop import judge_execution
+
     limit = budget.spent()
     return judge_execution(execution, spec) if limit is None else Unknown(str(limit))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.checks.history_check import check
-from isolitmus.checker.execution.serial_orders import NAMED_FORMS
+from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
 from isolitmus.model.litmus import HistoryTest

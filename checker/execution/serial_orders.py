@@ -33,10 +33,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import initial_stages, observed_run
-from isolitmus.model.display import capitalized
+from isolitmus.checker.judge.level_forms import NAMED_FORMS, STATE, STATES, VIEW, VIEWS
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
@@ -46,6 +46,7 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.judge.level_forms import NamedForm
     from isolitmus.model.execution import Database, Effect, Execution
     from isolitmus.model.format import Executor
     from isolitmus.model.litmus import Litmus
@@ -56,10 +57,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFLICT",
     "MOST_WRITERS",
-    "NAMED_FORMS",
     "Explanation",
     "ModelExecutor",
-    "NamedForm",
     "SerialExplainer",
     "SerialOrders",
     "explain_serially",
@@ -430,59 +429,6 @@ def _read(effect: Effect) -> object:
         (read.table, read.words, Counter((row.writer, row.values) for row in read.matched))
         for read in effect.reads
     ]
-
-
-class NamedForm(NamedTuple):
-    """Form of a level."""
-
-    level: str
-    """Level of which it is a form."""
-    sense: str
-    """``view``, ``state``, or one of these at every version."""
-    asks: str
-    """Requirement on the order, as a clause."""
-
-    @property
-    def title(self) -> str:
-        """Name of the form in a sentence."""
-        return f"{capitalized(self.level)} ({self.sense})"
-
-
-VIEW, STATE, VIEWS, STATES, COHERENT = (
-    "view",
-    "state",
-    "view-prefix",
-    "state-prefix",
-    "state-coherent",
-)
-LOG = "the order of the log produces "
-ASKS = {
-    VIEW: "some serial order produces the final table, and what each ordered transaction read",
-    STATE: "some serial order of the writers produces the final table",
-    VIEWS: (
-        "at every version some serial order of the writers so far produces the table, and what each"
-        " of them read"
-    ),
-    STATES: "at every version some serial order of the writers so far produces the table",
-    COHERENT: (
-        "in one serial order of the writers, the first writers produce each version of the table"
-    ),
-}
-SENSES: Mapping[str, Mapping[str, str]] = {
-    "log-serializable": {
-        VIEW: LOG + "what each transaction read",
-        STATE: LOG + "every version of the table",
-    },
-    "serializable": {name: ASKS[name] for name in (VIEW, STATE, COHERENT)},
-    "update-serializable": {name: ASKS[name] for name in (VIEW, STATE, COHERENT)},
-    "write-serializable": ASKS,
-}
-NAMED_FORMS = {
-    f"{level}-{sense}": NamedForm(level, sense, asks)
-    for level, senses in SENSES.items()
-    for sense, asks in senses.items()
-}
-"""All forms that can be checked, by name."""
 
 
 def form_verdicts(litmus: Litmus, execution: Execution, names: Sequence[str]) -> dict[str, Verdict]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.serial_orders import NAMED_FORMS
 from isolitmus.checker.judge.anomalies import anomaly_names
+from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
 from isolitmus.specs.files.catalogue import spec as named
 

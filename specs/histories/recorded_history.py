@@ -22,6 +22,7 @@ from isolitmus.specs.disk.input_files import (
 )
 from isolitmus.specs.histories import ENDINGS, RECORDED
 from isolitmus.specs.histories.awdit import read_awdit
+from isolitmus.specs.histories.bulk import read_awdit_in_bulk, read_plume_in_bulk
 from isolitmus.specs.histories.cobra import read_cobra
 from isolitmus.specs.histories.dbcop import read_dbcop, read_dbcop_json
 from isolitmus.specs.histories.edn import read_edn_forms
@@ -46,6 +47,11 @@ BEGINNINGS = {
     "elle": re.compile(r"[\s,]*[\[({#;]"),
 }
 """Pattern of the beginning of a text in each format; the first match determines the format."""
+REGULAR = {
+    "plume": ((b"r(", b"w("), read_plume_in_bulk),
+    "awdit": ((b"r ", b"w ", b"-", b"="), read_awdit_in_bulk),
+}
+"""First bytes of a regular text, and its reader."""
 GZIP = b"\x1f\x8b"
 """First bytes of gzip data."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
@@ -130,6 +136,9 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     file = str(path)
     if data[:2] == GZIP:
         data = _unpacked(data, file)
+    found = _regular(data.replace(b"\r\n", b"\n"), form)
+    if found is not None:
+        return found
     text = from_utf_16(data)
     if text is None and b"\0" in data[:64] and form in ("auto", "dbcop"):
         return read_dbcop(data, file)
@@ -158,6 +167,14 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     if JSON_LINE.match(text):
         return read_elle(_json_lines(text, file), file)
     return read_elle(read_edn_forms(text, file), file, ":")
+
+
+def _regular(data: bytes, form: str) -> RegisterHistory | None:
+    """Return the history in a regular text of Plume or AWDIT; None for any other."""
+    for name, (begins, read) in REGULAR.items():
+        if form in ("auto", name) and data.startswith(begins):
+            return read(data)
+    return None
 
 
 def _unpacked(data: bytes, file: str) -> bytes:

@@ -15,11 +15,11 @@ from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.execution.serial_orders import (
     CONFLICT,
-    NAMED_FORMS,
     form_verdicts,
     strongest_explanations,
 )
 from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.checker.render.verdicts import order_arrows, verdict_words, view_words
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.universes.tables import candidates

@@ -32,7 +32,7 @@ from isolitmus.specs.logs.delta_log import is_delta_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.cli.conversion import OutputForm
     from isolitmus.pipeline.check_job import BulkCheck
 

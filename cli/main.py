@@ -250,6 +250,7 @@ def main() -> None:
     are 2 for bad input, 3 if a limit or something else ended the work, 4 if an engine could not be
     started, and 70 for a defect of isolitmus.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads, used by no verb
     _open_closed_streams()
     # py4j logs tracebacks of a Ctrl-C; its errors are raised, too
     logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import wraps
-from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 from shutil import get_terminal_size
@@ -23,7 +22,6 @@ from textwrap import wrap
 from time import monotonic
 from typing import TYPE_CHECKING, ParamSpec
 
-from isolitmus.checker.render.page_parts import PageOrigin
 from isolitmus.checker.render.text_pictures import assumption_lines
 from isolitmus.model.display import about_duration
 from isolitmus.model.errors import LISTED, IsolitmusError, printable, sentence
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
 
     from rich.status import Status
 
+    from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.checker.solver.refutation import Certificate
 
 __all__ = [
@@ -276,6 +275,10 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
 
 def made_by_command() -> PageOrigin:
     """Return the release, the time, and the command as it was typed."""
+    from importlib.metadata import version
+
+    from isolitmus.checker.render.page_parts import PageOrigin
+
     return PageOrigin(
         f"isolitmus {version('isolitmus')}",
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",

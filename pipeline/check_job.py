@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
 
     HistoryFile = tuple[str, Path]
 

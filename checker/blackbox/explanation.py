@@ -35,7 +35,6 @@ from isolitmus.checker.blackbox.read_from import LastWrites, attribute_reads, ra
 from isolitmus.checker.judge.anomalies import anomaly_of
 from isolitmus.checker.judge.completion import FLAWS, completions
 from isolitmus.checker.judge.graph_semantics import judge
-from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.blackbox_history import ListHistory
 from isolitmus.model.display import ReadableRepr, count_of
 from isolitmus.model.errors import Limit
@@ -43,7 +42,6 @@ from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
-from isolitmus.specs.files.catalogue import level
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -378,8 +376,8 @@ def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
     >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) w1(y1) w2(y2)")
+    >>> from isolitmus.specs import level
     >>> ways = forbidden_ways(lost, level("snapshot-isolation"))
     >>> [[str(why) for why in way.supposing] for way in ways]
     [['x1 came before x2'], ['x2 came before x1']]
@@ -558,6 +556,9 @@ def _of_part(part: Core, judged: RecordVerdict, budget: Budget) -> Forbidden:
 
 def _of_case(part: Core, case: Attribution) -> list[Violation]:
     """Return the violations of a part under the assumed writers of a case."""
+    from isolitmus.checker.judge.history_verdict import check_history
+    from isolitmus.specs.files.catalogue import level
+
     judged, names = case.judged, Names(part.history, part.numbers)
     supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)
     history, spec = (

@@ -12,7 +12,7 @@ import numpy as np
 from isolitmus.checker.blackbox.events import TIMED, has_times
 from isolitmus.checker.blackbox.explanation import explain_record
 from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.checker.checks.history_check import (
+from isolitmus.checker.checks.history_verdicts import (
     LISTED,
     UNOBSERVED,
     HistoryVerdicts,
@@ -22,7 +22,6 @@ from isolitmus.model.blackbox_history import UNKNOWN, ListHistory
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.files.catalogue_titles import titles_of_kind
 
 if TYPE_CHECKING:
@@ -119,6 +118,8 @@ def check_recorded(
 
 def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str]) -> str:
     """Return the reason why a level cannot be checked on a recorded history."""
+    from isolitmus.specs.files.catalogue import spec
+
     try:
         known = spec(asked)
     except UnknownName:

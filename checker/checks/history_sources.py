@@ -6,25 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.checks.history_check import check
 from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
-from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.verdict import Needs
-from isolitmus.specs import litmus, spec
 from isolitmus.specs.disk.input_files import is_folder, is_there, paths_below
-from isolitmus.specs.files.catalogue import levels, litmus_files
 from isolitmus.specs.histories import ENDINGS, RECORDED
 from isolitmus.specs.logs.delta_log import is_delta_table
-from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.model.budget import Budget
-    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
@@ -108,6 +103,8 @@ def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
     if kind == "delta":
         return [(kind, path)]
     if kind == "litmus":
+        from isolitmus.specs.files.catalogue import litmus_files
+
         return [(kind, each) for each in litmus_files(name)]
     from isolitmus.specs.histories.recorded_history import recorded_files
 
@@ -136,6 +133,9 @@ def _judged(
             counted, checked = _of_log(path, budget, _specs(asked, None))
             yield str(path), counted, _answered(checked, asked, path.name)
         case "litmus":
+            from isolitmus.checker.checks.history_check import check
+            from isolitmus.specs.files.catalogue import litmus
+
             test = litmus(str(path))
             checked = check(test, _specs(asked, test), forms=forms, budget=budget)
             yield str(path), checked.counted, _answered(checked, asked, path.name)
@@ -151,7 +151,9 @@ def _permuted(
     """Yield the verdicts of each permutation; permutations that cannot be read are passed to
     ``refuse``.
     """
+    from isolitmus.checker.checks.history_check import check
     from isolitmus.checker.pg_isolation.permutation_history import permutation_histories
+    from isolitmus.model.litmus import HistoryTest
 
     for found in permutation_histories(path):
         if isinstance(found, RecordingError):
@@ -179,6 +181,10 @@ def _format(name: str, format_: str) -> str:
 
 def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
     """Return the levels to check on a test or a table log; default: all levels of the catalogue."""
+    from isolitmus.model.litmus import HistoryTest
+    from isolitmus.specs.files.catalogue import levels, spec
+    from isolitmus.specs.registries.formats import format_named
+
     if asked:
         return [spec(name) for name in asked if name not in NAMED_FORMS]
     log = () if test is None or isinstance(test, HistoryTest) else (format_named(test.format).log,)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.dependencies import AuditedCommit, dependency_frames
 from isolitmus.checker.auditing.log_audit import LogPass
-from isolitmus.checker.checks.history_check import HistoryVerdicts
+from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
 from isolitmus.checker.judge.graph_semantics import judge, missing_names
 from isolitmus.checker.judge.spec_properties import is_increasing
 from isolitmus.model.budget import Budget

@@ -25,7 +25,7 @@ from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.render.run_panels import ShownTable
     from isolitmus.checker.search.separation_result import Separation

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis
-    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.locking.interleavings import Interleavings
     from isolitmus.checker.search.lattice import Lattice, Lattices

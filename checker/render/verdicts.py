@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.model.verdict import Allowed, Forbidden, Silent, Unknown
-from isolitmus.specs.files.catalogue import spec as named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.checks.history_check import HistoryVerdicts
+    from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.checker.execution.serial_orders import Explanation
     from isolitmus.model.reason import Edge
     from isolitmus.model.spec import Spec
@@ -141,6 +140,8 @@ def verdict_words(
     >>> verdict_words(Allowed(("T2", "T1")), "serializable")
     ['Serializable allows it, for example in the order T2 → T1.']
     """
+    from isolitmus.specs.files.catalogue import spec as named
+
     return titled_words(verdict, named(spec).title, explained)
 
 

@@ -15,7 +15,6 @@ import pytest
 
 import isolitmus.conformance.agreement as on_engine
 from isolitmus.checker import run
-from isolitmus.checker.checks import history_sources as judged_files
 from isolitmus.checker.execution.run_diff import BESIDE
 from isolitmus.conformance import agreement, engines
 from isolitmus.conformance.workers import run_together
@@ -24,6 +23,7 @@ from isolitmus.model.errors import EngineFailed, EngineUnavailable, Refused, Tim
 from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.run import TransactionRun, Wait
 from isolitmus.specs import litmus, protocol
+from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
@@ -125,7 +125,7 @@ def test_files_after_a_limit_are_not_read(call, monkeypatch, tmp_path):
     assert (status, out) == (3, "")
     assert err == f"isolitmus: {one}: the time limit of 0 s ended it before it was read\n"
     read = []
-    monkeypatch.setattr(judged_files, "litmus", lambda name: read.append(name) or litmus(name))
+    monkeypatch.setattr(catalogue, "litmus", lambda name: read.append(name) or litmus(name))
     status, out, err = call("check", "reorder", "hole-partitioned", "two-properties", "--time", "0")
     assert (status, len(read)) == (3, 1)
     assert out.startswith("reorder: ")

@@ -23,7 +23,7 @@ from isolitmus.checker.blackbox.explanation import (
 from isolitmus.checker.blackbox.judgement import ORDERED, judge_recorded
 from isolitmus.checker.blackbox.read_from import attribute_reads
 from isolitmus.checker.checks.blackbox_check import ASKED, check_recorded
-from isolitmus.checker.checks.history_check import IMPLIES
+from isolitmus.checker.checks.history_verdicts import IMPLIES
 from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.completion import completions
 from isolitmus.checker.render.verdicts import check_lines

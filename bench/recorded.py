@@ -40,16 +40,18 @@ def generated(
     seed: int = 1,
     *,
     stale: float = 0.0,
+    zipf: bool = True,
 ) -> RegisterHistory:
     """Return a history of transactions that ran one after another.
 
-    The share ``stale`` of them reads the state before the last transactions.
+    The share ``stale`` of them reads the state before the last transactions. Keys have Zipf's
+    distribution, or else equal probability.
     """
     random = np.random.default_rng(seed)
     session = np.sort(random.permutation(np.arange(transactions) % sessions))
     ran = random.permutation(transactions)  # the session of each turn, in its order
     slots = {s: iter(np.flatnonzero(session == s).tolist()) for s in range(sessions)}
-    weights = 1 / np.arange(1, keys + 1)
+    weights = 1 / np.arange(1, keys + 1) if zipf else np.ones(keys)
     key = random.choice(keys, (transactions, operations), p=weights / weights.sum())
     is_write = random.random((transactions, operations)) < 0.5
     late = random.random(transactions) < stale

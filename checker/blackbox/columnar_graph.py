@@ -114,13 +114,43 @@ def find_cycle(
         edges = edges[~free[source[edges]] & ~free[target[edges]]]
     if not len(edges):
         return None
-    nodes = np.unique(source[edges])
-    best: tuple[int, ...] | None = None
-    for start in nodes[:: max(1, len(nodes) // STARTS)].tolist():
-        found = find_path(size, source[edges], target[edges], start, {start})
-        if found is not None and (best is None or len(found) < len(best)):
-            best = tuple(edges[[*found]].tolist())
-    return best if best is not None else _walked(source, target, edges)
+    nodes, ends = np.unique(np.append(source[edges], target[edges]), return_inverse=True)
+    tails, heads = np.split(ends, 2)
+    out, starts = adjacency(len(nodes), tails)
+    columns = starts.tolist(), tails[out].tolist(), heads[out].tolist()
+    best: list[int] | None = None
+    for start in range(0, len(nodes), max(1, len(nodes) // STARTS)):
+        shorter = len(nodes) if best is None else len(best) - 1
+        best = _shortest_cycle(*columns, start, shorter) or best
+    return tuple(edges[out[best]].tolist()) if best is not None else _walked(source, target, edges)
+
+
+def _shortest_cycle(
+    starts: list[int], tails: list[int], heads: list[int], start: int, most: int
+) -> list[int] | None:
+    """Return the edges of a shortest cycle through a node, of at most so many; None without one.
+
+    The edges of node v are ``starts[v]`` to ``starts[v + 1] - 1``. Breadth-first search.
+    """
+    back: dict[int, int] = {}
+    reached = [start]
+    for _ in range(most):
+        nodes, reached = reached, []
+        for node in nodes:
+            for edge in range(starts[node], starts[node + 1]):
+                head = heads[edge]
+                if head in back:
+                    continue
+                back[head] = edge
+                if head == start:
+                    path = [edge]
+                    while tails[path[-1]] != start:
+                        path.append(back[tails[path[-1]]])
+                    return path[::-1]
+                reached.append(head)
+        if not reached:
+            return None
+    return None
 
 
 def strong_components(

@@ -43,7 +43,9 @@ COMMANDS = {
     "predict shop": 0.4,
 }
 """Whole commands, and the aim in seconds."""
-ERROR = "ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] Transaction conflict"
+ERROR = (
+    "ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] Transaction conflict"
+)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ vector clock is such a matrix too: the latest node of each chain that reaches v,
 from __future__ import annotations
 
 from collections import deque
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +38,8 @@ __all__ = [
 
 STARTS = 64
 """Number of start nodes, about, from which `find_cycle` looks for a shortest cycle."""
+WALKS = 8
+"""Number of walks, about, by which it finds nodes on cycles first."""
 
 
 def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -97,8 +98,8 @@ def find_cycle(
 ) -> tuple[int, ...] | None:
     """Return the edge numbers of a short cycle, or None if the graph is acyclic.
 
-    A shortest cycle through each of about `STARTS` start nodes is computed by breadth-first search;
-    the shortest of them is returned. If none of them is on a cycle, any cycle is returned.
+    A shortest cycle through each of about `STARTS` start nodes, and through `WALKS` nodes that are
+    on a cycle, is computed by breadth-first search; the shortest of them is returned.
 
     Examples
     --------
@@ -118,11 +119,27 @@ def find_cycle(
     tails, heads = np.split(ends, 2)
     out, starts = adjacency(len(nodes), tails)
     columns = starts.tolist(), tails[out].tolist(), heads[out].tolist()
-    best: list[int] | None = None
-    for start in range(0, len(nodes), max(1, len(nodes) // STARTS)):
-        shorter = len(nodes) if best is None else len(best) - 1
-        best = _shortest_cycle(*columns, start, shorter) or best
-    return tuple(edges[out[best]].tolist()) if best is not None else _walked(source, target, edges)
+    tried = range(0, len(nodes), max(1, len(nodes) // STARTS))
+    # Few start nodes may be on a cycle. A node to which a walk returns is on one, which bounds them.
+    best: list[int] = []
+    for start in tried[:: max(1, len(tried) // WALKS)]:
+        at = _node_on_cycle(columns[0], columns[2], start)
+        best = _shortest_cycle(*columns, at, len(best) - 1 if best else len(nodes)) or best
+    most = len(best)
+    for start in tried:
+        found = _shortest_cycle(*columns, start, most)
+        if found is not None:
+            best, most = found, len(found) - 1
+    return tuple(edges[out[best]].tolist())
+
+
+def _node_on_cycle(starts: list[int], heads: list[int], node: int) -> int:
+    """Return a node on a cycle, where each node has an edge: the first one to be met again."""
+    met = set()
+    while node not in met:
+        met.add(node)
+        node = heads[starts[node]]
+    return node
 
 
 def _shortest_cycle(
@@ -297,21 +314,6 @@ def find_cheap_cycles(
             path.append(back[end])
             end = source[back[end]]
         yield np.array(sorted({edge - count for edge in path if edge >= count}))
-
-
-def _walked(
-    source: NDArray[np.int64], target: NDArray[np.int64], edges: NDArray[np.int64]
-) -> tuple[int, ...]:
-    """Return a cycle among edges each of which has a predecessor, by walking backward."""
-    into = dict(zip(target[edges].tolist(), edges.tolist(), strict=True))
-    seen: dict[int, int] = {}
-    walk = [int(edges[0])]
-    while walk[-1] not in seen:
-        seen[walk[-1]] = len(walk) - 1
-        walk.append(into[int(source[walk[-1]])])
-    cycle = walk[seen[walk[-1]] : -1]
-    assert all(source[a] == target[b] for a, b in pairwise(cycle))
-    return tuple(reversed(cycle))
 
 
 STEPS = 10_000

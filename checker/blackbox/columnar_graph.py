@@ -120,7 +120,7 @@ def find_cycle(
     out, starts = adjacency(len(nodes), tails)
     columns = starts.tolist(), tails[out].tolist(), heads[out].tolist()
     tried = range(0, len(nodes), max(1, len(nodes) // STARTS))
-    # Few start nodes may be on a cycle. A node to which a walk returns is on one, which bounds them.
+    # Few start nodes may be on a cycle. A node to which a walk returns is: its cycle is a bound.
     best: list[int] = []
     for start in tried[:: max(1, len(tried) // WALKS)]:
         at = _node_on_cycle(columns[0], columns[2], start)

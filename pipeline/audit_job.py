@@ -39,17 +39,17 @@ AUDITS = ResultTable(
     "findings",
     "a finding of an audit, or what else one says of a table",
     {
-        "audit": ResultColumn("STRING", "the id of one call"),
-        "table": ResultColumn("STRING", "the path of the table"),
+        "audit": ResultColumn("STRING", "id of the audit; its rows have the same"),
+        "table": ResultColumn("STRING", "path of the table"),
         "kind": ResultColumn(
             "STRING",
-            "what was found; table: what the audit says of the table; error: its log does not read",
+            "kind of the finding; table: summary of the table; error: its log cannot be read",
         ),
         "certainty": ResultColumn("STRING", "certain or possible", null=True),
-        "versions": ResultColumn("ARRAY<BIGINT>", "the commits, by their versions"),
+        "versions": ResultColumn("ARRAY<BIGINT>", "versions of the commits"),
         "why": ResultColumn(
             "STRING",
-            "in words; of kind table JSON: the versions audited, the newest commit, the counts, the"
+            "reason; of kind table, JSON: the audited versions, the newest commit, the counts, the"
             " notes",
         ),
     },

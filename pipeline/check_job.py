@@ -48,35 +48,35 @@ VERDICTS = ResultTable(
     "verdicts",
     "a history and a level, or a file that does not read",
     {
-        "file": ResultColumn("STRING", "the path of the file, or of the table"),
-        "bytes": ResultColumn("BIGINT", "how large it was"),
-        "modified": ResultColumn("BIGINT", "when it was last changed, in nanoseconds since 1970"),
-        "format": ResultColumn("STRING", "what it was read as"),
-        "history": ResultColumn("STRING", "which history of the file, by its name", null=True),
-        "transactions": ResultColumn("BIGINT", "how many it has", null=True),
-        "operations": ResultColumn("BIGINT", "how many reads and writes it has", null=True),
-        "level": ResultColumn("STRING", "the name of the level", null=True),
+        "file": ResultColumn("STRING", "path of the file, or of the table"),
+        "bytes": ResultColumn("BIGINT", "size in bytes"),
+        "modified": ResultColumn("BIGINT", "time of the last change, in nanoseconds since 1970"),
+        "format": ResultColumn("STRING", "format as which it was read"),
+        "history": ResultColumn("STRING", "name of the history in the file", null=True),
+        "transactions": ResultColumn("BIGINT", "number of transactions", null=True),
+        "operations": ResultColumn("BIGINT", "number of reads and writes", null=True),
+        "level": ResultColumn("STRING", "name of the level", null=True),
         "verdict": ResultColumn(
-            "STRING", "allowed, forbidden, unknown, silent; error: it was not judged"
+            "STRING", "allowed, forbidden, unknown or silent; error: not judged"
         ),
-        "anomalies": ResultColumn("ARRAY<STRING>", "what a forbidden one is called", null=True),
-        "axiom": ResultColumn("STRING", "the axiom that is broken", null=True),
+        "anomalies": ResultColumn(
+            "ARRAY<STRING>", "names of the anomalies, if forbidden", null=True
+        ),
+        "axiom": ResultColumn("STRING", "violated axiom", null=True),
         "cycle": ResultColumn(
             "ARRAY<STRUCT<source: STRING, target: STRING, relation: STRING, why: STRING>>",
-            "the dependencies that break it",
+            "dependencies that violate the axiom",
             null=True,
         ),
-        "witness": ResultColumn(
-            "ARRAY<STRING>", "an order that shows that it is allowed", null=True
-        ),
+        "witness": ResultColumn("ARRAY<STRING>", "serial order that the level allows", null=True),
         "assumptions": ResultColumn(
-            "ARRAY<STRING>", "what the history leaves open and was taken for granted", null=True
+            "ARRAY<STRING>", "assumptions about what the history does not record", null=True
         ),
         "reason": ResultColumn(
-            "STRING", "why it is unknown, or what is wrong with the file", null=True
+            "STRING", "reason if it is unknown, or the error of the file", null=True
         ),
         "seconds": ResultColumn(
-            "DOUBLE", "how long the history took, at all levels together", null=True
+            "DOUBLE", "duration of the check of the history at all levels, in seconds", null=True
         ),
     },
     checks={

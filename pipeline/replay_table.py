@@ -46,33 +46,32 @@ REPLAYS = ResultTable(
     "replays",
     "a litmus test on an engine under a protocol",
     {
-        "of": ResultColumn(
-            "STRING", "the matrix, the kind of random tests, or the scope that it is of"
-        ),
+        "of": ResultColumn("STRING", "matrix, kind of random tests, or scope of the test"),
         "text": ResultColumn(
-            "STRING", "the digest of the text of that; of random tests, of all of one seed"
+            "STRING",
+            "digest of the matrix or scope, or of all random tests of one seed",
         ),
-        "engine": ResultColumn("STRING", "the engine's version"),
-        "protocol": ResultColumn("STRING", "the protocol that it ran under"),
-        "layout": ResultColumn("STRING", "of a matrix: how the table lies in files", null=True),
+        "engine": ResultColumn("STRING", "version of the engine"),
+        "protocol": ResultColumn("STRING", "protocol of the run"),
+        "layout": ResultColumn("STRING", "of a matrix: layout of the table", null=True),
         "parked": ResultColumn(
-            "STRING", "of a matrix: the statement that is parked before its commit", null=True
+            "STRING", "of a matrix: statement that is parked before its commit", null=True
         ),
-        "winner": ResultColumn("STRING", "of a matrix: the one that commits meanwhile", null=True),
-        "litmus": ResultColumn("STRING", "the litmus test"),
+        "winner": ResultColumn("STRING", "of a matrix: statement that commits first", null=True),
+        "litmus": ResultColumn("STRING", "litmus test"),
         "predicted": ResultColumn(
             "MAP<STRING, STRING>",
-            "how transactions end, as the model says; of a matrix, the parked one (a). NULL: in one"
-            " of several ways, or never",
+            "predicted outcome by transaction; of a matrix, that of the parked one (a). NULL:"
+            " several outcomes are possible, or none",
             null=True,
         ),
         "observed": ResultColumn(
             "MAP<STRING, STRING>",
-            "how they ended on the engine; NULL: they had not when time was up",
+            "observed outcome by transaction; NULL: not ended at the time limit",
             null=True,
         ),
-        "equal": ResultColumn("BOOLEAN", "whether the run was as predicted, in all that it shows"),
-        "differences": ResultColumn("ARRAY<STRING>", "where it was not, a sentence each"),
+        "equal": ResultColumn("BOOLEAN", "true if the observed run equals the predicted run"),
+        "differences": ResultColumn("ARRAY<STRING>", "differences, one sentence each"),
     },
     checks={"equal_or_different": "equal = (size(differences) = 0)"},
 )

@@ -59,11 +59,11 @@ _TRANSACTIONS = (
     " BOOLEAN, changes_data: BOOLEAN, files_read: INT, files_added: INT, files_removed: INT>>"
 )
 
-_SIZE = ResultColumn("INT", "how many transactions each candidate has")
-_RANK = ResultColumn("BIGINT", "the number of the candidate among those of its size, from 0")
-_SHARD = ResultColumn("BIGINT", "the part of the sweep that counted it, from 0")
-_PROTOCOL = ResultColumn("STRING", "the name of the protocol")
-_LEVEL = ResultColumn("STRING", "the name of the level")
+_SIZE = ResultColumn("INT", "number of transactions of each candidate")
+_RANK = ResultColumn("BIGINT", "number of the candidate among those of its size, from 0")
+_SHARD = ResultColumn("BIGINT", "shard of the sweep that counted it, from 0")
+_PROTOCOL = ResultColumn("STRING", "name of the protocol")
+_LEVEL = ResultColumn("STRING", "name of the level")
 
 
 def kept_tables(keep: str) -> tuple[str, ...]:
@@ -98,12 +98,12 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
             "statements",
             "a statement of the scope",
             {
-                "statement": ResultColumn("INT", "its number, from 0"),
+                "statement": ResultColumn("INT", "number, from 0"),
                 "name": ResultColumn(
-                    "STRING", "what its transactions are called, if the scope says", null=True
+                    "STRING", "name of its transactions, if the scope has one", null=True
                 ),
                 "sql": ResultColumn(
-                    "STRING", "its text; {fresh} is 100, 200, 400, … by the place of the commit"
+                    "STRING", "SQL text; {fresh} is 100, 200, 400, … by the position of the commit"
                 ),
             },
         ),
@@ -111,8 +111,8 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
             "inits",
             "an initial table of the scope",
             {
-                "init": ResultColumn("INT", "its number, from 0"),
-                "sql": ResultColumn("ARRAY<STRING>", "the statements that make it"),
+                "init": ResultColumn("INT", "number, from 0"),
+                "sql": ResultColumn("ARRAY<STRING>", "statements that create it"),
             },
         ),
         ResultTable(
@@ -121,36 +121,37 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
             {
                 "size": _SIZE,
                 "shard": _SHARD,
-                "candidates": ResultColumn("BIGINT", "how many candidates the shard has"),
+                "candidates": ResultColumn("BIGINT", "number of candidates of the shard"),
                 "protocol": _PROTOCOL,
                 "level": _LEVEL,
-                "admitted": ResultColumn("BIGINT", "how many of them the protocol admits"),
-                "silent": ResultColumn("BIGINT", "on how many it is silent"),
+                "admitted": ResultColumn("BIGINT", "number of candidates that the protocol admits"),
+                "silent": ResultColumn("BIGINT", "candidates on which the protocol is silent"),
                 "forbidden": ResultColumn(
-                    "BIGINT", "how many of the admitted ones the level forbids"
+                    "BIGINT", "number of admitted candidates that the level forbids"
                 ),
                 "unexplained": ResultColumn(
                     "BIGINT",
-                    "how many of the admitted ones have a version that no serial order gives",
+                    "number of admitted candidates with a version that no serial order produces",
                 ),
                 "not_log_order": ResultColumn(
-                    "BIGINT", "how many of the admitted ones end as the order of the log does not"
+                    "BIGINT",
+                    "admitted candidates whose tables the log order does not produce",
                 ),
                 "failed": ResultColumn(
                     "BIGINT",
-                    "how many candidates fail at run time after commits that some protocol admits",
+                    "candidates that fail at run time after commits that a protocol admits",
                 ),
                 "smallest": ResultColumn(
                     _FIRST,
-                    "of the forbidden ones that which needs the fewest statements of the scope,"
-                    " then the first; last: the last statement that it needs",
+                    "forbidden candidate with the fewest statements of the scope, then the first;"
+                    " last: the last statement that it needs",
                     null=True,
                 ),
                 "kinds": ResultColumn(
                     f"ARRAY<{_KIND}>",
-                    "the forbidden ones by what is broken; empty if no findings are kept",
+                    "forbidden candidates by violated axiom; empty if no findings are kept",
                 ),
-                "failure": ResultColumn(_FAILURE, "the first that fails", null=True),
+                "failure": ResultColumn(_FAILURE, "first candidate that fails", null=True),
             },
             by=("size",),
             checks={
@@ -166,19 +167,19 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "size": _SIZE,
                 "shard": _SHARD,
                 "rank": _RANK,
-                "init": ResultColumn("INT", "its initial table"),
+                "init": ResultColumn("INT", "initial table"),
                 "steps": ResultColumn(
-                    _STEPS, "for each commit in order the statement, and the version that it read"
+                    _STEPS, "statement and version read of each commit, in order"
                 ),
                 "outcome": ResultColumn(
                     "STRING",
-                    "history: every statement did something; idle: one had nothing to do, which is"
-                    " not counted; failed: one fails at run time",
+                    "history: every statement changed something; idle: one changed nothing, not"
+                    " counted; failed: one fails at run time",
                 ),
                 "position": ResultColumn(
-                    "INT", "of the commit, from 1, at which it is idle or fails", null=True
+                    "INT", "position of the commit, from 1, at which it is idle or fails", null=True
                 ),
-                "exception": ResultColumn("STRING", "with which it fails", null=True),
+                "exception": ResultColumn("STRING", "exception with which it fails", null=True),
             },
             by=("size",),
             checks={"outcomes": "outcome IN ('history', 'idle', 'failed')"},
@@ -193,18 +194,18 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "rank": _RANK,
                 "outcome": ResultColumn(
                     "STRING",
-                    "admitted: all commit; aborted: one does not; silent: the protocol does not"
-                    " say; failed: a statement fails at run time, after commits that are admitted",
+                    "admitted: all commit; aborted: one aborts; silent: the protocol is silent;"
+                    " failed: a statement fails at run time, after admitted commits",
                 ),
                 "stopped": ResultColumn(
-                    "INT", "the position of the first commit that aborts", null=True
+                    "INT", "position of the first commit that aborts", null=True
                 ),
                 "stopped_by": ResultColumn(
-                    "INT", "the position of the commit that stops it, if it is one alone", null=True
+                    "INT", "position of the winning commit, if it is a single one", null=True
                 ),
                 "exception": ResultColumn(
                     "STRING",
-                    "what the stopped one gets; or the axiom or silence that it meets",
+                    "exception of the aborted one, or the violated axiom or the silence",
                     null=True,
                 ),
             },
@@ -223,10 +224,10 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "rank": _RANK,
                 "transactions": ResultColumn(
                     _TRANSACTIONS,
-                    "by commit position what each read and wrote, as the engine sees it",
+                    "read set and write set of each transaction, by commit position",
                 ),
                 "tables": ResultColumn(
-                    f"ARRAY<STRUCT<{tables}>>", "the rows of the tables at each version from 0"
+                    f"ARRAY<STRUCT<{tables}>>", "rows of the tables at each version from 0"
                 ),
                 "dependencies": ResultColumn(
                     _EDGES, "wr, ww and rw between transactions, by position"
@@ -254,9 +255,9 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "shard": _SHARD,
                 "rank": _RANK,
                 "verdict": ResultColumn("STRING", "allowed or forbidden"),
-                "axiom": ResultColumn("STRING", "the axiom that is broken", null=True),
+                "axiom": ResultColumn("STRING", "violated axiom", null=True),
                 "cycle": ResultColumn(
-                    _EDGES, "the dependencies that break it, by position", null=True
+                    _EDGES, "dependencies that violate the axiom, by position", null=True
                 ),
             },
             by=("size", "level"),
@@ -269,18 +270,19 @@ def sweep_tables(scope: Scope) -> dict[str, ResultTable]:
                 "size": _SIZE,
                 "protocol": _PROTOCOL,
                 "level": _LEVEL,
-                "axiom": ResultColumn("STRING", "the axiom that is broken"),
+                "axiom": ResultColumn("STRING", "violated axiom"),
                 "relations": ResultColumn(
-                    "ARRAY<STRING>", "the relations of the dependencies that break it, in order"
+                    "ARRAY<STRING>",
+                    "relations of the violating dependencies, in order",
                 ),
-                "candidates": ResultColumn("BIGINT", "how many candidates are of the kind"),
+                "candidates": ResultColumn("BIGINT", "number of candidates of the kind"),
                 "smallest": ResultColumn(
-                    "BOOLEAN", "whether the first of the kind is the first of all kinds"
+                    "BOOLEAN", "true if the first candidate of the kind is the first of all kinds"
                 ),
                 "rank": ResultColumn(
-                    "BIGINT", "the first of the kind, fewest statements of the scope first"
+                    "BIGINT", "first candidate of the kind, fewest statements of the scope first"
                 ),
-                "litmus": ResultColumn("STRING", "that one as a litmus file"),
+                "litmus": ResultColumn("STRING", "that candidate as a litmus file"),
             },
             by=("size",),
         ),

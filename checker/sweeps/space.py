@@ -400,7 +400,7 @@ class RowContents:
     def late(self, state: int, position: int) -> list[int]:
         """Return the outcome of each statement on a state that contains all commits so far.
 
-        An outcome is IDLE, FAILS, or 0 if the statement changes files.
+        For scopes that skip no-ops. An outcome is IDLE, FAILS, or 0 if the statement changes files.
         """
         contents = self.of(state)
         known = self._late.get((contents, position))
@@ -419,9 +419,7 @@ class RowContents:
     def _comes(self, contents: int, k: int, position: int) -> int:
         """Return 0 if statement k changes files, else IDLE or FAILS."""
         change = self._change(contents, k, self._first[k][position - 1])
-        if isinstance(change, tuple):
-            return 0
-        return IDLE if change == IDLE and self.space.scope.noops == "skip" else min(change, 0)
+        return 0 if isinstance(change, tuple) else change
 
     def _change(self, contents: int, k: int, first: int) -> RowChange:
         """Return the rows that statement k removes and adds, or IDLE, or FAILS."""

@@ -96,11 +96,16 @@ class _Nesting:
     def read(self) -> list[tuple[int, Any]]:
         """Return the forms with their lines; if the text is one list or vector, its elements."""
         inner: tuple[str, list[int]] = "", []
+        atoms: dict[str, Any] = {}
         for token in TOKEN.finditer(self.text):
-            kind, at = str(token.lastgroup), token.start(token.lastgroup or 0)
+            kind, at = str(token.lastgroup), token.start(token.lastindex or 0)
+            if kind == "atom":  # by far the most tokens, and mostly the same words
+                word = token[kind]
+                if word not in atoms:
+                    atoms[word] = self.atom(word, at)
+                self.put(atoms[word], at)
+                continue
             match kind:
-                case "atom":
-                    self.put(self.atom(token[kind], at), at)
                 case "open":
                     if len(self.stack) > DEEPEST:
                         self.refuse(at, f"this is nested more than {DEEPEST} levels deep")

@@ -449,7 +449,7 @@ def _user() -> dict[str, Any]:
             found = pwd.getpwnam(name)
             return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
     raise EngineUnavailable(
-        f"PostgreSQL does not run as root, and there is no user {' or '.join(USERS)} here; run"
+        f"PostgreSQL refuses to run as root, and there is no user {' or '.join(USERS)} here; run"
         " isolitmus as another user"
     )
 

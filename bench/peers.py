@@ -5,7 +5,7 @@ named by ``--awdit``. Both programs read the same file of Plume's text. The hist
 `bench/recorded.py`: each has keys of equal probability, or with Zipf's distribution, and is
 serializable, or a share of its transactions reads an older state. Processor seconds are those of
 the whole command, user and system; a cell has the minimum and the median of the rounds, and the
-last columns the ratio of the medians. A verdict that differs ends the benchmark with an error.
+last column the ratio of the medians. A verdict that differs ends the benchmark with an error.
 """
 
 from __future__ import annotations
@@ -62,8 +62,16 @@ def measured(command: list[str]) -> Round:
     clock = perf_counter() - start
     head, _, output = done.stdout.partition("\n")
     processor, kilobytes, status = head.split()
-    allowed = "Consistent" in output if command[0] != ISOLITMUS else status == "0"
-    return Round(float(processor), clock, int(kilobytes) / 1024, allowed)
+    says = {"0": True, "1": False}.get(status) if command[0] == ISOLITMUS else answer(output)
+    if says is None:
+        raise ValueError(f"{' '.join(command)} gave no verdict (status {status}): {output}")
+    return Round(float(processor), clock, int(kilobytes) / 1024, says)
+
+
+def answer(output: str) -> bool | None:
+    """Return whether AWDIT allows a history; None if it does not say."""
+    words = [line for line in output.splitlines() if line in {"Consistent.", "Inconsistent."}]
+    return words == ["Consistent."] if len(words) == 1 else None
 
 
 def row(path: Path, level: str, awdit: str, rounds: int) -> tuple[list[Round], list[Round]]:

@@ -124,10 +124,11 @@ def find_cycle(
     best: list[int] = []
     for start in tried[:: max(1, len(tried) // WALKS)]:
         at = _node_on_cycle(columns[0], columns[2], start)
-        best = _shortest_cycle(*columns, at, len(best) - 1 if best else len(nodes)) or best
+        shorter = len(best) - 1 if best else len(nodes)
+        best = _shortest_path(*columns, at, {at}, most=shorter) or best
     most = len(best)
     for start in tried:
-        found = _shortest_cycle(*columns, start, most)
+        found = _shortest_path(*columns, start, {start}, most=most)
         if found is not None:
             best, most = found, len(found) - 1
     return tuple(edges[out[best]].tolist())
@@ -142,12 +143,19 @@ def _node_on_cycle(starts: list[int], heads: list[int], node: int) -> int:
     return node
 
 
-def _shortest_cycle(
-    starts: list[int], tails: list[int], heads: list[int], start: int, most: int
+def _shortest_path(
+    starts: list[int],
+    tails: list[int],
+    heads: list[int],
+    start: int,
+    ends: Collection[int],
+    *,
+    most: int,
 ) -> list[int] | None:
-    """Return the edges of a shortest cycle through a node, of at most so many; None without one.
+    """Return the edges of a shortest path from a node to one of ``ends``; None if there is none.
 
-    The edges of node v are ``starts[v]`` to ``starts[v + 1] - 1``. Breadth-first search.
+    It has at least one edge and at most ``most``. The edges of node v are ``starts[v]`` to
+    ``starts[v + 1] - 1``. Breadth-first search.
     """
     back: dict[int, int] = {}
     reached = [start]
@@ -159,7 +167,7 @@ def _shortest_cycle(
                 if head in back:
                     continue
                 back[head] = edge
-                if head == start:
+                if head in ends:
                     path = [edge]
                     while tails[path[-1]] != start:
                         path.append(back[tails[path[-1]]])
@@ -234,7 +242,7 @@ def find_path(
     """Return the edge numbers of a shortest path, of at least one edge, from ``start`` to one of
     ``ends``.
 
-    Returns None if there is no such path. Breadth-first search.
+    Returns None if there is no such path.
 
     Examples
     --------
@@ -242,22 +250,9 @@ def find_path(
     (2,)
     """
     edges, starts = adjacency(size, source)
-    back: dict[int, int] = {}
-    queue = deque([start])
-    while queue:
-        node = queue.popleft()
-        for edge in edges[starts[node] : starts[node + 1]].tolist():
-            head = int(target[edge])
-            if head in back:
-                continue
-            back[head] = edge
-            if head in ends:
-                path = [edge]
-                while int(source[path[-1]]) != start:
-                    path.append(back[int(source[path[-1]])])
-                return tuple(reversed(path))
-            queue.append(head)
-    return None
+    columns = starts.tolist(), source[edges].tolist(), target[edges].tolist()
+    path = _shortest_path(*columns, start, ends, most=size)
+    return None if path is None else tuple(edges[path].tolist())
 
 
 def find_cheap_cycles(

@@ -179,11 +179,6 @@ class LastWrites:
         sort = np.argsort(left, kind="stable")
         self.left, self.by = left[sort], by[sort]
         """Sorted cells of the last writes, and the transaction of each."""
-        begins = np.ones(len(left), bool)
-        begins[1:] = self.left[1:] != self.left[:-1]
-        self._start = np.flatnonzero(begins)
-        self._cells = self.left[self._start]
-        self._many = np.diff(self._start, append=len(left))
 
     def writers(self, reads: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where the writers of each read begin in ``by``, and how many there are.
@@ -201,10 +196,9 @@ class LastWrites:
         """
         cell = self.cell[reads]
         order = np.argsort(cell)  # a search for ascending numbers stays in the cache
-        at = np.empty_like(order)
-        at[order] = np.searchsorted(self._cells, cell[order])
-        at = np.minimum(at, len(self._cells) - 1)
-        return self._start[at], np.where(self._cells[at] == cell, self._many[at], 0)
+        low, many = np.empty_like(order), np.empty_like(order)
+        low[order], many[order] = span(self.left, cell[order])
+        return low, many
 
 
 def _codes(values: NDArray[np.int64], keys: int) -> NDArray[np.int64]:
@@ -212,7 +206,7 @@ def _codes(values: NDArray[np.int64], keys: int) -> NDArray[np.int64]:
 
     These are the values plus one, or else their ranks.
     """
-    if int(values.max()) + 2 < GREATEST // max(keys, 1):
+    if int(values.max()) + 2 < np.iinfo(np.int64).max // max(keys, 1):
         return values + 1
     return np.unique(values, return_inverse=True)[1]
 
@@ -387,8 +381,6 @@ def _flaw(history: RegisterHistory, owner: NDArray[np.int64], read: int, writes:
     return Flaw(history, "thin-air-read", read, None)
 
 
-GREATEST = 2**63 - 1
-"""Greatest number of an int64."""
 PORTION = 1_000_000
 """Number of items, about, that are processed together."""
 

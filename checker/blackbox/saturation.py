@@ -58,12 +58,16 @@ def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) ->
     if level == "read-committed":
         return reads
     known = concatenate_edges([EdgeColumns.of("so", *seen.sessions()), reads])
+    last = _last(seen)
     if level == "read-committed-biswas-enea":
-        return concatenate_edges([known, _after_reads(seen, ordered=True)])
+        return concatenate_edges([known, _after_reads(seen, last, ordered=True)])
     if level == "read-atomic":
-        return concatenate_edges([known, _after_reads(seen, ordered=False), _in_session(seen)])
+        after = _after_reads(seen, last, ordered=False)
+        return concatenate_edges([known, after, _in_session(seen, last[1])])
     clock = happens_before(seen, known, budget)
-    return known if clock is None else concatenate_edges([known, _in_sessions(seen, clock, budget)])
+    if clock is None:
+        return known
+    return concatenate_edges([known, _in_sessions(seen, last[1], clock, budget)])
 
 
 def happens_before(
@@ -83,17 +87,22 @@ def happens_before(
     return vector_clocks(graph, chain, budget)
 
 
-def _after_reads(seen: AttributedReads, *, ordered: bool) -> EdgeColumns:
+def _after_reads(
+    seen: AttributedReads,
+    last_reads: tuple[NDArray[np.int64], NDArray[np.int64]],
+    *,
+    ordered: bool,
+) -> EdgeColumns:
     """Return co edges t2 → t1, where t3 reads from t2 and reads x from t1, and t2 also writes x.
 
-    ``ordered``: t3's read of x comes after a read from t2.
+    ``last_reads`` are those of `_last`. ``ordered``: t3's read of x comes after a read from t2.
     """
     size = len(seen.counts) + 1
     # Pairs (t3, t2) with the first read of t3 from t2, and the last read of each reader, key and
     # writer.
     met, by = _first(seen.reader * size + seen.writer)
     t3, t2, seen_at = met // size, met % size, seen.read[by]
-    cells, last = _last(seen)
+    cells, last = last_reads
     # For each pair, look up the keys that t2 wrote among those that t3 read, or the reverse,
     # whichever are fewer.
     wrote = np.argsort(seen.written_by, kind="stable")
@@ -157,15 +166,14 @@ def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return found, index
 
 
-def _in_session(seen: AttributedReads) -> EdgeColumns:
+def _in_session(seen: AttributedReads, last: NDArray[np.int64]) -> EdgeColumns:
     """Return co edges t2 → t1 from the latest writer t2 of x before t3 in the session of t3.
 
-    Edges that the session order already implies are left out.
+    ``last`` are the last reads (`_last`). Edges that the session order implies are left out.
     """
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)
-    _, one = _last(seen)
-    one = one[np.argsort(seen.key[one], kind="stable")]  # look-ups of one key stay in the cache
+    one = last[np.argsort(seen.key[last], kind="stable")]  # look-ups of one key stay in the cache
     reader, source = seen.reader[one], seen.writer[one]
     row, slot = writers.slots_of(seen.key[one], chain[reader])
     writer = writers.latest(slot, reader[row] - 1)
@@ -175,16 +183,17 @@ def _in_session(seen: AttributedReads) -> EdgeColumns:
     return EdgeColumns.of("co", writer, source[row], seen.read[one[row]])
 
 
-def _in_sessions(seen: AttributedReads, clock: NDArray[np.int32], budget: Budget) -> EdgeColumns:
+def _in_sessions(
+    seen: AttributedReads, last: NDArray[np.int64], clock: NDArray[np.int32], budget: Budget
+) -> EdgeColumns:
     """Return co edges t2 → t1 from the latest writer t2 of x in each session that the clock of t3
     has.
 
-    Edges that the clock already implies are left out.
+    ``last`` are the last reads (`_last`). Edges that the clock already implies are left out.
     """
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)
-    _, one = _last(seen)
-    one = one[np.argsort(seen.key[one], kind="stable")]  # look-ups of one key stay in the cache
+    one = last[np.argsort(seen.key[last], kind="stable")]  # look-ups of one key stay in the cache
     parts = [EdgeColumns.of("co", one[:0], one[:0])]
     for row, slot in writers.slots(seen.key[one]):
         budget.check()

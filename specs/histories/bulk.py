@@ -20,7 +20,7 @@ import numpy as np
 from isolitmus.model.blackbox_history import COMMITTED, INITIAL, RegisterHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy import bool_, int32, int64, uint8
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ PIECE = 2**20
 DIGITS = 18
 """Maximum number of digits of a number, so that each fits into an int64."""
 DENSE = 4
-"""Keys are renumbered by a table if the greatest is at most so many times their number."""
+"""Numbers are ranked by a table if the greatest is at most DENSE times their count."""
 
 
 class _TextColumns:
@@ -53,6 +53,8 @@ class _TextColumns:
         self.first: list[NDArray[int64]] = []
         self.session: list[NDArray[int64]] = []
         self.transaction: list[NDArray[int64]] = []
+        self.passed = 0, 0, 0
+        """Lines, sessions and transactions that ended in earlier pieces, by separators."""
         self._last = (-1, -1)
 
     def add(
@@ -98,11 +100,9 @@ def read_plume_in_bulk(data: bytes) -> RegisterHistory | None:
     >>> read_plume_in_bulk(b"r(5, 0, 0, 0)\n") is None
     True
     """
-    columns = _TextColumns(data.count(b"\n") + 1)
-    for piece in _pieces(data):
-        if piece is None or not _add_plume(piece, columns):
-            return None
-    columns.trim()
+    columns = _read_columns(data, _add_plume)
+    if columns is None:
+        return None
     transaction = np.concatenate([np.empty(0, np.int64), *columns.transaction])
     if len(np.unique(transaction)) < len(transaction):
         return None  # it goes on after another one, or in another session
@@ -148,16 +148,10 @@ def read_awdit_in_bulk(data: bytes) -> RegisterHistory | None:
     >>> read_awdit_in_bulk(b"w 0 0\n=====\nr 0 0\nw 0 1\n-----\nr 0 1\n")
     2 transactions in 1 session, 3 operations on 1 key
     """
-    columns = _TextColumns(data.count(b"\n") + 1)
-    passed = (0, 0, 0)
-    for piece in _pieces(data):
-        after = None if piece is None else _add_awdit(piece, columns, passed)
-        if after is None:
-            return None
-        passed = after
-    columns.trim()
-    _, counted = np.unique(_transactions(columns)[1], return_inverse=True)
-    columns.session = [counted]
+    columns = _read_columns(data, _add_awdit)
+    if columns is None:
+        return None
+    columns.session = [_renumber(_transactions(columns)[1])[1].astype(np.int64)]
     keys, key = _renumber(columns.key)
     initial = _initial(columns, key, len(keys))
     if initial is not None:
@@ -170,42 +164,37 @@ def read_awdit_in_bulk(data: bytes) -> RegisterHistory | None:
     return _history(columns, keys, key, initial)
 
 
-def _add_awdit(
-    piece: NDArray[uint8], columns: _TextColumns, passed: tuple[int, int, int]
-) -> tuple[int, int, int] | None:
-    """Add the operations of a piece in AWDIT's format; return None if it is irregular.
-
-    ``passed`` has the numbers of lines, sessions and transactions that ended before it; the result
-    has those that ended with it.
-    """
+def _add_awdit(piece: NDArray[uint8], columns: _TextColumns) -> bool:
+    """Add the operations of a piece in AWDIT's format; return False if it is irregular."""
     ends = np.flatnonzero(piece == ord("\n"))
     starts = np.concatenate(([0], ends[:-1] + 1))
     first = piece[starts]
     is_operation = (first == ord("r")) | (first == ord("w"))
     breaks = {sign: first == ord(sign) for sign in "-="}
     if not (is_operation | breaks["-"] | breaks["="]).all():
-        return None
+        return False
     for sign, among in breaks.items():  # all of a sign stand in the lines that begin with it
         if np.count_nonzero(piece == ord(sign)) != (ends - starts)[among].sum():
-            return None
+            return False
     spaces = np.flatnonzero(piece == ord(" "))
     start, end = starts[is_operation], ends[is_operation]
     if len(spaces) != 2 * len(start):
-        return None
+        return False
     before, after = spaces.reshape(-1, 2).T
     if not ((before == start + 1).all() and (after < end).all()):
-        return None
+        return False
     key = _numbers(piece, after, after - before - 1)
     value = _numbers(piece, end, end - after - 1)
     if key is None or value is None:
-        return None
-    lines, sessions, transactions = passed
+        return False
+    lines, sessions, transactions = columns.passed
     session = np.cumsum(breaks["="]) + sessions
     transaction = np.cumsum(breaks["="] | breaks["-"]) + transactions
     line = np.flatnonzero(is_operation) + lines + 1
     place = session[is_operation], transaction[is_operation]
     columns.add(first[is_operation] == ord("w"), key, value, line, place)
-    return lines + len(ends), int(session[-1]), int(transaction[-1])
+    columns.passed = lines + len(ends), int(session[-1]), int(transaction[-1])
+    return True
 
 
 def _initial(columns: _TextColumns, key: NDArray[int32], keys: int) -> slice | None:
@@ -238,11 +227,8 @@ def _history(
     if initial is not None:
         kept = first != initial.start
         first, session, counts = first[kept], session[kept], counts[kept]
-    names, found, code = np.unique(session, return_index=True, return_inverse=True)
-    seen = np.argsort(found)
-    rank = np.empty_like(seen)
-    rank[seen] = np.arange(len(seen))
-    order = np.argsort(rank[code], kind="stable")
+    sessions, code = _renumber(session)
+    order = np.argsort(code, kind="stable")
     first, counts = first[order], counts[order]
     begins = np.concatenate(([0], np.cumsum(counts)))
     whole = len(columns.key) == begins[-1] and bool((first == begins[:-1]).all())
@@ -253,8 +239,8 @@ def _history(
     )
     return RegisterHistory(
         keys=tuple(map(str, keys)),
-        sessions=tuple(map(str, names[seen].tolist())),
-        session=rank[code][order].astype(np.int32),
+        sessions=tuple(map(str, sessions)),
+        session=code[order],
         status=np.full(len(order), COMMITTED, np.int8),
         first=begins,
         is_write=columns.is_write[at],
@@ -274,7 +260,10 @@ def _transactions(columns: _TextColumns) -> tuple[NDArray[int64], NDArray[int64]
 def _numbers(
     piece: NDArray[uint8], ends: NDArray[int64], widths: NDArray[int64]
 ) -> NDArray[int64] | None:
-    """Return the numbers of so many digits before these positions; None if they are no numbers."""
+    """Return the numbers that end before these positions, by their widths in digits.
+
+    None if a number has no digits or more than DIGITS, or if a byte of it is not a digit.
+    """
     number = np.zeros(len(ends), np.int64)
     if not len(ends):
         return number
@@ -290,7 +279,7 @@ def _numbers(
 
 
 def _renumber(key: NDArray[int64]) -> tuple[list[int], NDArray[int32]]:
-    """Return the keys in the order of their first operations, and the rank of each one's key."""
+    """Return different numbers in the order of their first places, and the rank at each place."""
     if not len(key):
         return [], key.astype(np.int32)
     if int(key.max()) > DENSE * len(key):
@@ -300,11 +289,23 @@ def _renumber(key: NDArray[int64]) -> tuple[list[int], NDArray[int32]]:
         rank[order] = np.arange(len(names))
         return names[order].tolist(), rank[code]
     table = np.full(int(key.max()) + 1, -1, np.int64)
-    table[key[::-1]] = np.arange(len(key))[::-1]  # of a key's operations the first, set last
+    table[key[::-1]] = np.arange(len(key))[::-1]  # of a number's places the first, set last
     names = np.flatnonzero(table >= 0)
     names = names[np.argsort(table[names])]
     table[names] = np.arange(len(names))
     return names.tolist(), table.astype(np.int32)[key]
+
+
+def _read_columns(
+    data: bytes, add: Callable[[NDArray[uint8], _TextColumns], bool]
+) -> _TextColumns | None:
+    """Return the columns of a text, whose pieces ``add`` reads; None if one is irregular."""
+    columns = _TextColumns(data.count(b"\n") + 1)
+    for piece in _pieces(data):
+        if piece is None or not add(piece, columns):
+            return None
+    columns.trim()
+    return columns
 
 
 def _pieces(data: bytes) -> Iterator[NDArray[uint8] | None]:

@@ -136,7 +136,7 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
     file = str(path)
     if data[:2] == GZIP:
         data = _unpacked(data, file)
-    found = _regular(data.replace(b"\r\n", b"\n"), form)
+    found = _regular(data, form)
     if found is not None:
         return found
     text = from_utf_16(data)
@@ -173,7 +173,7 @@ def _regular(data: bytes, form: str) -> RegisterHistory | None:
     """Return the history in a regular text of Plume or AWDIT; None for any other."""
     for name, (begins, read) in REGULAR.items():
         if form in ("auto", name) and data.startswith(begins):
-            return read(data)
+            return read(data.replace(b"\r\n", b"\n"))
     return None
 
 

@@ -26,11 +26,12 @@ try:
 except KeyboardInterrupt:  # it takes most of a start
     sys.exit(130)
 
+from isolitmus.model.budget import raised_again
 from isolitmus.model.errors import Ended, IsolitmusError, near
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType, ModuleType
+    from types import ModuleType
 
 __all__ = ["USAGE", "VERBS", "VERBS_BY_DOOR", "Group", "Verb", "app", "main", "usage_error"]
 
@@ -254,14 +255,13 @@ def main() -> None:
     _open_closed_streams()
     # py4j logs tracebacks of a Ctrl-C; its errors are raised, too
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # the terminal may lack characters of a picture
     try:
         try:
-            status = app(standalone_mode=False)
+            with raised_again(KeyboardInterrupt, _interrupt_again):
+                status = app(standalone_mode=False)
         finally:
             sys.stdout.flush()
         sys.exit(status)
@@ -302,14 +302,10 @@ def main() -> None:
         _report(defect)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt; in a finalizer, where Python would drop it, a moment later."""
-    from isolitmus.model.budget import finalizing
-
-    if not finalizing(frame):
-        raise KeyboardInterrupt
+def _interrupt_again() -> None:
+    """Send the main thread another Ctrl-C in a moment."""
     main_thread = threading.main_thread().ident or 0
-    threading.Timer(0.05, signal.pthread_kill, (main_thread, number)).start()
+    threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
 
 
 def _open_closed_streams() -> None:

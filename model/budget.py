@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["Budget", "finalizing", "in_use", "size"]
+__all__ = ["Budget", "in_use", "raised_again", "size"]
 
 SHARE = 0.75
 """Default share of the free memory that a computation may use."""
@@ -170,16 +170,16 @@ class Budget:
             self.check()
             return
         self.check()
-        over = threading.Event()
+        done, raised = threading.Event(), threading.Event()
 
-        def interrupt(_: int, frame: FrameType | None) -> None:
-            if not over.is_set() and not finalizing(frame):
-                over.set()
+        def interrupt(_: int, __: FrameType | None) -> None:
+            if not done.is_set() and not raised.is_set():
+                raised.set()
                 raise _Interrupted
 
         def watch(main: int) -> None:
-            while not over.wait(PACE):
-                if self.spent() is not None:
+            while not done.wait(PACE):
+                if not raised.is_set() and self.spent() is not None:
                     signal.pthread_kill(main, signal.SIGUSR1)
 
         before = signal.signal(signal.SIGUSR1, interrupt)
@@ -188,12 +188,13 @@ class Budget:
         )
         watching.start()
         try:
-            yield
+            with raised_again(_Interrupted, raised.clear):
+                yield
         except (Exception, _Interrupted):
             self.check()  # it failed because it was interrupted
             raise
         finally:
-            over.set()
+            done.set()
             watching.join()
             signal.signal(signal.SIGUSR1, before)
 
@@ -211,13 +212,35 @@ class Budget:
                         self._stop()
 
 
-def finalizing(frame: FrameType | None) -> bool:
-    """Return whether `frame` belongs to a finalizer, where Python drops what a signal handler
-    raises.
+@contextmanager
+def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iterator[None]:
+    """Call `again` where Python drops an exception of `kind` while the block runs.
+
+    Python drops what a signal handler raises during a finalizer, a callback of the garbage
+    collector or of a weak reference, or another call from C that cannot fail.
+
+    Examples
+    --------
+    >>> class Unlucky:
+    ...     def __del__(self):
+    ...         raise KeyboardInterrupt
+    >>> with raised_again(KeyboardInterrupt, lambda: print("dropped")):
+    ...     _ = [Unlucky()].clear()
+    dropped
     """
-    while frame is not None and frame.f_code.co_name != "__del__":
-        frame = frame.f_back
-    return frame is not None
+    before = sys.unraisablehook
+
+    def hook(dropped: sys.UnraisableHookArgs) -> None:
+        if issubclass(dropped.exc_type, kind):
+            again()
+        else:
+            before(dropped)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def size(text: str) -> int:

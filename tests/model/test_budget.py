@@ -2,11 +2,13 @@
 done.
 """
 
+import gc
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from math import inf
 
 import pytest
@@ -17,9 +19,9 @@ from isolitmus.checker.search.portrait import portray
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.solver import circuits as solver
 from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
-from isolitmus.cli.main import _interrupt
+from isolitmus.cli.main import _interrupt_again
 from isolitmus.model import budget as budgets
-from isolitmus.model.budget import Budget, in_use, size
+from isolitmus.model.budget import Budget, in_use, raised_again, size
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, MemoryLimit, TimeLimit
 from isolitmus.specs import litmus, protocol, scope, spec
@@ -225,26 +227,48 @@ class Slow:
         time.sleep(0.3)
 
 
+def finalize():
+    Slow()
+
+
+def call_back_weakly():
+    event = threading.Event()
+    _kept = weakref.ref(event, lambda _: time.sleep(0.3))
+    del event
+
+
+def collect_garbage():
+    def slow(*_):
+        time.sleep(0.3)
+
+    gc.callbacks.append(slow)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(slow)
+
+
+DROPPING = pytest.mark.parametrize("drop", [finalize, call_back_weakly, collect_garbage])
+"""Python drops what is raised meanwhile."""
+
+
 @pytest.mark.slow
-def test_a_limit_that_meets_a_finalizer_ends_the_work_after_it():
-    """What is raised in a finalizer is dropped."""
+@DROPPING
+def test_a_limit_that_is_dropped_ends_the_work_after_it(drop):
     with pytest.raises(TimeLimit), Budget(seconds=0.1).interrupting():
-        Slow()
+        drop()
         time.sleep(20)
 
 
 @pytest.mark.slow
-def test_ctrl_c_that_meets_a_finalizer_ends_the_command_after_it():
-    before = signal.signal(signal.SIGINT, _interrupt)
-    try:
-        threading.Timer(
-            0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
-        ).start()
-        with pytest.raises(KeyboardInterrupt):
-            Slow()
-            time.sleep(20)
-    finally:
-        signal.signal(signal.SIGINT, before)
+@DROPPING
+def test_ctrl_c_that_is_dropped_ends_the_command_after_it(drop):
+    threading.Timer(
+        0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+    ).start()
+    with pytest.raises(KeyboardInterrupt), raised_again(KeyboardInterrupt, _interrupt_again):
+        drop()
+        time.sleep(20)
 
 
 # What is enumerated is never there all at once

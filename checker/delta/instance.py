@@ -47,6 +47,15 @@ class DeltaInstance:
     def _accesses(self) -> tuple[Access, ...]:
         return accesses(self.template.statement, self.template.schemas)
 
+    @property
+    def parts(self) -> Sequence[object]:
+        """Statements and queries, what each reads, and the filters that Delta derives from them."""
+        schemas = self.template.schemas
+        statements = (self.template.statement, *self.outside)
+        read = [access for one in statements for access in accesses(one, schemas)]
+        filters = [access.filters(schemas[access.table]) for access in read]
+        return *statements, *read, *filters, *self.besides
+
     @cached_property
     def reads(self) -> tuple[TemplateRead, ...]:
         """Reads of the statement, including those outside its transaction."""

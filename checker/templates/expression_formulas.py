@@ -13,6 +13,7 @@ holds of all strings, and a number that no string has is not used in a counterex
 from __future__ import annotations
 
 from bisect import bisect_left
+from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -23,7 +24,7 @@ from isolitmus.model.sql.types import INTEGERS, RANGES, decimal_of, is_opaque
 from isolitmus.model.sql.values import NULL_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
@@ -66,6 +67,8 @@ class Terms:
         Z3 constants besides parameters: rows, and values that stand for what has no formula.
     rows : list of (str, RowTerm)
         Unknown rows, each with its table.
+    literals : dict of (Value, Type) to Z3 constant
+        Unknowns in place of literals; other literals are their own terms.
     exact : bool
         Whether no formula so far needed an unknown for an expression without a formula.
     """
@@ -81,6 +84,7 @@ class Terms:
         self.rows: list[tuple[str, RowTerm]] = []
         self.values: list[FreeValue] = []
         self.constants: dict[tuple[Value, Type], Any] = {}
+        self.literals: dict[tuple[Value, Type], Any] = {}
         self.exact = True
 
     @property
@@ -104,6 +108,17 @@ class Terms:
                 self.values[-1] = last._replace(bounds=[*last.bounds, own])
         self.rows.append((schema.name, tuple(row)))
         return tuple(row)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Forget, after a block, the unknowns that are made in it."""
+        known = [self.unknowns, self.rows, self.values]
+        sizes = [len(some) for some in known]
+        try:
+            yield
+        finally:
+            for some, size in zip(known, sizes, strict=True):
+                del some[size:]
 
     def is_null_partition(self, value: Any) -> Any:
         """Return the formula that a string is stored as NULL in a partition column."""
@@ -138,8 +153,10 @@ class Terms:
         """Return the term of a literal."""
         if value is None:
             return ValueTerm(self.fresh(type_, "NULL", nulls=False).value, self.z3.BoolVal(True))
-        term = self.constants.setdefault((value, type_), self.codes.term(value))
-        return ValueTerm(term, self.z3.BoolVal(False))
+        term = self.literals.get((value, type_))
+        if term is None:
+            term = self.codes.term(value)
+        return ValueTerm(self.constants.setdefault((value, type_), term), self.z3.BoolVal(False))
 
     def holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
         """Return the formula that a condition is TRUE of rows, one per side of a join.

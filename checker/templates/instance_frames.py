@@ -62,6 +62,11 @@ class Instance(Protocol):
     template: Template
 
     @property
+    def parts(self) -> Sequence[object]:
+        """Statements and conditions from which the formulas are built."""
+        ...
+
+    @property
     def reads(self) -> Sequence[TemplateRead]:
         """Reads of the statement, row by row, including those that no commit check records."""
         ...

@@ -9,7 +9,7 @@ file as the others and in a file of its own.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -17,23 +17,30 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.checker.templates.statement_template import are_equal, are_in_one_partition
-from isolitmus.checker.workloads.counterexamples import CounterexampleDraft, executed_part, value_of
+from isolitmus.checker.workloads.counterexamples import (
+    CounterexampleDraft,
+    Proposal,
+    executed_part,
+    proposal_of,
+    value_of,
+)
 from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
+from isolitmus.model.sql.statement import Insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from isolitmus.checker.templates.expression_formulas import RowTerm
-    from isolitmus.checker.workloads.instances import Instances, Participant
+    from isolitmus.checker.workloads.instances import Participant
+    from isolitmus.checker.workloads.pair_formulas import PairFormulas
     from isolitmus.checker.workloads.simple_examples import QuestionSolver
     from isolitmus.checker.workloads.solver import Solution
-    from isolitmus.model.execution import Event
+    from isolitmus.model.execution import Event, Execution
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Row
@@ -50,36 +57,30 @@ COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
 
 @dataclass(slots=True)
 class AbortExample:
-    """Smallest test that ends with an exception.
-
-    ``fails`` says whether a retry failed in some test with this exception.
-    """
+    """Smallest test that ends with an exception."""
 
     test: Litmus
+    run: Execution
+    """Execution of the test."""
     fails: bool = False
+    """True if a retry failed in some test with this exception."""
+    proposal: Proposal | None = None
+    """Values from which the test was made, unless it was made for another exception."""
 
 
 class AbortExamples:
     """Search for executions in which one statement aborts because another one commits first."""
 
-    def __init__(
-        self,
-        instances: Instances,
-        asked: QuestionSolver,
-        loser: Participant,
-        winner: Participant,
-        protocol: Spec,
-    ) -> None:
-        self.instances = instances
+    def __init__(self, formulas: PairFormulas, asked: QuestionSolver, protocol: Spec) -> None:
+        self.formulas = formulas
+        self.instances = formulas.cast
         self.asked = asked
-        self.loser = loser
-        self.winner = winner
+        self.loser, self.winner = asked.roles
         self.protocol = protocol
         self.found: dict[str, AbortExample] = {}
         self.why = ""
         """Reason why the last test that did not abort is no example."""
-        self.roles = (loser, winner)
-        self._busy = asked.z3.And(*(role.instance.busy for role in self.roles))
+        self.roles = (self.loser, self.winner)
         self._done: set[tuple[object, ...]] = set()
 
     @property
@@ -88,14 +89,22 @@ class AbortExamples:
         return f"{self.loser.name}.start {self.winner.name} {self.loser.name}.commit"
 
     def look_for(self, exception: str, stop: Any) -> None:
-        """Execute models of the solver until one aborts with the exception, and its retry."""
+        """Execute models of the solver until one aborts with the exception, and its retry.
+
+        The values with which another pair of the same shapes aborted are tried first.
+        """
+        for proposal in self.formulas.proposals.get(exception, ()):
+            if self._are_possible(proposal):
+                self._execute_tables(proposal, exception)
+                if exception in self.found:
+                    return
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
-            model = self.asked.example(stop, *more, wanted=self._busy, apart=apart)
+            model = self.asked.example(stop, *more, wanted=self.formulas.busy, apart=apart)
             if model is None:
                 return
-            self._execute_tables(model, exception)
+            self._execute_model(model, exception)
             if exception in self.found:
                 return
             values = [t.value for role in self.roles for t in role.terms.parameters.values()]
@@ -104,68 +113,62 @@ class AbortExamples:
             elif k:
                 return
 
+    def _are_possible(self, proposal: Proposal) -> bool:
+        """Return whether the statements may have these parameters."""
+        codes = self.instances.codes
+        given = [
+            role.terms.parameters[name].null
+            if value is None
+            else role.terms.parameters[name].value == codes.term(value)
+            for role, values in zip(self.roles, proposal.parameters, strict=True)
+            for name, value in values.items()
+        ]
+        return self.asked.possible(*given) is True
+
     def retries(self, exception: str, stop: Any) -> tuple[str, ...]:
         """Return possible outcomes of a retry: not proved impossible, or failures observed."""
         ends = []
-        if self.asked.possible(stop, self._finds_rows()) is not False:
+        if self.asked.possible(stop, self.formulas.finds_rows) is not False:
             ends.append(COMMITS)
-        if self.asked.possible(stop, self._finds_no_row()) is not False:
+        if self.asked.possible(stop, self.formulas.finds_no_row) is not False:
             ends.append(NO_OP)
         if self.found[exception].fails:
             ends.append(FAILS)
         return tuple(ends)
 
-    def _finds_rows(self) -> Any:
-        """Return the formula that a retry may write.
-
-        It is true for a query; otherwise it needs a matching row that is kept or added.
-        """
-        z3, terms, own = self.asked.z3, self.loser.terms, self.loser.instance.template
-        schema = own.target
-        if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
-            return z3.BoolVal(True)
-        old, new = (terms.row(schema, f"{schema.name} {word}") for word in ("before", "after"))
-        winner = self.winner.instance.template
-        return z3.Or(
-            z3.And(own.removes(old), winner.keeps(old)), z3.And(winner.adds(new), own.removes(new))
-        )
-
-    def _finds_no_row(self) -> Any:
-        """Return the formula that a retry may be a no-op: no row certainly added by the winner
-        triggers a write.
-        """
-        z3, own = self.asked.z3, self.loser.instance.template
-        if own.always:
-            return z3.BoolVal(False)
-        put = (
-            self.winner.instance.template.certain
-            if own.target == self.winner.instance.template.target
-            else ()
-        )
-        return z3.And(*(own.keeps(row) for row in put))
-
     def expecting(self, exception: str) -> Litmus:
         """Return the smallest test with this exception, which expects its own outcome."""
         test = self.found[exception].test
-        ended = observed_run(test, execute(test, self.protocol), self.protocol.name)
+        ended = observed_run(test, self.found[exception].run, self.protocol.name)
         outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
         name = f"{self.loser.statement.name}-by-{self.winner.statement.name}"
         expect = {self.protocol.name: Expectation(outcome=outcome)}
         return replace(test, name=name, expect=expect)
 
-    def _execute_tables(self, model: Solution, exception: str) -> None:
-        """Execute a model on tables with the rows that it needs, then with more rows, the smallest
-        first.
-        """
+    def _execute_model(self, model: Solution, exception: str) -> None:
+        """Execute the values of a model, with more rows beside them."""
+        with ExitStack() as stack:
+            for role in self.roles:
+                stack.enter_context(role.terms.aside())
+            try:
+                beside = tuple(dict.fromkeys(self._beside(model)))
+                proposal = proposal_of(self.instances, model, self.roles)
+            except (NoValue, IsolitmusError) as problem:
+                self.why = str(problem).partition("\n")[0]
+                return
+        self._execute_tables(replace(proposal, beside=beside), exception)
+
+    def _execute_tables(self, proposal: Proposal, exception: str) -> None:
+        """Execute tables with the rows that are needed, then with more rows, the smallest first."""
         title = f"{self.loser.name} conflicts with {self.winner.name}"
         try:
-            beside = tuple(dict.fromkeys(self._beside(model)))
-            stage = CounterexampleDraft(self.instances, model, self.roles, self.schedule, beside)
+            stage = CounterexampleDraft(self.instances, proposal, self.roles, self.schedule)
             for test in stage.tests(title, TESTS):
                 self._execute(test)
                 if exception in self.found:
+                    self.found[exception].proposal = proposal
                     return
-        except (NoValue, IsolitmusError) as problem:
+        except IsolitmusError as problem:
             self.why = str(problem).partition("\n")[0]
 
     def _execute(self, test: Litmus) -> None:
@@ -175,7 +178,7 @@ class AbortExamples:
             return
         self._done.add(key)
         try:
-            ended = self._event(test)
+            run, ended = self._ended(test)
         except UndeterminedError as problem:
             self.why = problem.problem
             return
@@ -183,21 +186,24 @@ class AbortExamples:
             self.why = str(problem).partition("\n")[0]
             return
         if ended is not None and ended.conflict is not None:
-            found = self.found.setdefault(ended.conflict, AbortExample(test))
+            found = self.found.setdefault(ended.conflict, AbortExample(test, run))
             found.fails |= self._retry_fails(test)
 
-    def _event(self, test: Litmus) -> Event | None:
-        """Return the event of the loser; None if the winner did not commit."""
-        events = {event.name: event for event in execute(test, self.protocol).events}
+    def _ended(self, test: Litmus) -> tuple[Execution, Event | None]:
+        """Return the execution of a test, and the event of the loser; None if the winner did not
+        commit.
+        """
+        run = execute(test, self.protocol)
+        events = {event.name: event for event in run.events}
         winner = events.get(self.winner.name)
-        return None if winner is None or winner.aborted else events.get(self.loser.name)
+        return run, None if winner is None or winner.aborted else events.get(self.loser.name)
 
     def _retry_fails(self, test: Litmus) -> bool:
         """Return whether the loser fails if it starts after the winner has committed."""
         words = f"{self.winner.name} {self.loser.name}"
         again = replace(test, schedule=Schedule.parse(words, test.transactions))
         try:
-            ended = self._event(again)
+            _, ended = self._ended(again)
         except IsolitmusError:
             return True
         return ended is None or ended.effect.error is not None

@@ -11,6 +11,7 @@ about all results. Each counterexample says whether its results violate the prom
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from isolitmus.specs.files.catalogue import level
 from isolitmus.specs.sql.binding import bind_job_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.templates.expression_formulas import Codes, ValueTerm
@@ -44,8 +45,10 @@ __all__ = [
     "Counterexample",
     "CounterexampleCheck",
     "CounterexampleDraft",
+    "Proposal",
     "executed_part",
     "keeping_orders",
+    "proposal_of",
     "value_of",
     "values_of",
 ]
@@ -104,23 +107,48 @@ TESTS = 80
 """Maximum number of initial tables that are tried for one model of the solver."""
 
 
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Values of a test: parameters of its participants, and initial rows, each with its table."""
+
+    parameters: tuple[Mapping[str, Value], ...]
+    rows: tuple[tuple[str, Row], ...]
+    beside: tuple[tuple[str, Row], ...] = ()
+    """Rows that are not needed for the dependencies."""
+
+
+def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participant]) -> Proposal:
+    """Return the values of a model, without rows that no values can express.
+
+    Raises
+    ------
+    NoValue
+        If a parameter has no value.
+    """
+    codes = instances.codes
+    found: dict[tuple[str, Row], None] = {}
+    parameters = tuple(values_of(codes, model, role) for role in roles)
+    for table, row in model.rows:
+        columns = instances.workload.tables[table].columns
+        with suppress(NoValue):
+            values = tuple(
+                value_of(codes, model, term, column.type)
+                for term, column in zip(row, columns, strict=True)
+            )
+            found[table, values] = None
+    return Proposal(parameters, tuple(found))
+
+
 class CounterexampleDraft:
-    """A model of the solver for some participants, and their schedule."""
+    """Values for some participants, and their schedule."""
 
     def __init__(
-        self,
-        cast: Instances,
-        model: Solution,
-        roles: Sequence[Participant],
-        schedule: str,
-        beside: Sequence[tuple[str, Row]] = (),
+        self, cast: Instances, proposal: Proposal, roles: Sequence[Participant], schedule: str
     ) -> None:
         self.cast = cast
-        self.model = model
+        self.proposal = proposal
         self.roles = roles
         self.schedule = schedule
-        self.beside = beside
-        """Rows that the model does not need, with their tables."""
 
     def tests(self, title: str, most: int = TESTS) -> Iterator[Litmus]:
         """Yield litmus tests with the proposed parameters, those with few initial rows first."""
@@ -136,8 +164,8 @@ class CounterexampleDraft:
         """Yield initial tables, each once, few rows first: in one file, in one file per row, in two
         files.
         """
-        rows = self._rows()
-        others = [row for row in self.beside if row not in rows]
+        rows = self.proposal.rows
+        others = [row for row in self.proposal.beside if row not in rows]
         statements = [role.statement.statement for role in self.roles]
         compacted = {one.target for one in statements if isinstance(one, Optimize)}
         seen: set[tuple[str, ...]] = set()
@@ -172,29 +200,13 @@ class CounterexampleDraft:
         """Return the statements with the model's parameter values, and their client settings."""
         transactions: dict[str, Statement] = {}
         clients: dict[str, ClientSettings] = {}
-        for role in self.roles:
-            values = values_of(self.cast.codes, self.model, role)
+        for role, values in zip(self.roles, self.proposal.parameters, strict=True):
             transactions[role.name], queries = bind_job_statement(
                 role.statement, values, self.cast.workload.tables, self.cast.read
             )
             if queries or role.statement.conf:
                 clients[role.name] = ClientSettings(let=queries, conf=role.statement.conf)
         return transactions, clients
-
-    def _rows(self) -> list[tuple[str, Row]]:
-        """Return the distinct rows of the model, without those that no values can express."""
-        found: dict[tuple[str, Row], None] = {}
-        for table, row in self.model.rows:
-            schema = self.cast.workload.tables[table]
-            try:
-                values = tuple(
-                    value_of(self.cast.codes, self.model, term, column.type)
-                    for term, column in zip(row, schema.columns, strict=True)
-                )
-            except NoValue:
-                continue
-            found[table, values] = None
-        return list(found)
 
     def _inits(self, rows: Sequence[tuple[str, Row]], *, together: bool) -> Iterator[Statement]:
         """Yield INSERT statements of initial rows: one per table if ``together``, else per row."""
@@ -298,9 +310,10 @@ class CounterexampleCheck:
     ) -> Counterexample | None:
         """Return a counterexample of a model, preferably one without a serial order, or None."""
         danger = question.danger
-        stage = CounterexampleDraft(self.instances, model, question.members, danger.schedule)
         best: Counterexample | None = None
         try:
+            proposal = proposal_of(self.instances, model, question.members)
+            stage = CounterexampleDraft(self.instances, proposal, question.members, danger.schedule)
             for test in stage.tests(" and ".join(danger.names)):
                 found = self._counterexample(test, danger, promise)
                 if found is not None and not found.explained:

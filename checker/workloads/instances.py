@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
+from isolitmus.checker.templates.statement_shapes import Shape, shape_of
 from isolitmus.checker.templates.statement_template import Template
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant", "value_bounds"]
+__all__ = ["Instances", "Participant", "pair_names", "value_bounds"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,29 @@ class Participant:
     """Its read set and write set, as formulas."""
     domain: Any
     """Condition on its parameters, as a formula."""
+    shape: Shape
+    """Shape of the statement; the literals are unknowns in the formulas."""
+    literals: tuple[Any, ...] = ()
+    """The unknowns, in the order of the shape's literals."""
+
+    @property
+    def fixed(self) -> list[Any]:
+        """Formulas that the unknowns for the literals have their values."""
+        codes = self.terms.codes
+        return [
+            unknown == codes.term(literal.value)
+            for unknown, literal in zip(self.literals, self.shape.literals, strict=True)
+        ]
 
     @property
     def terms(self) -> Terms:
         """Terms of the statement's unknowns."""
         return self.instance.template.terms
+
+
+def pair_names(a: JobStatement, b: JobStatement) -> tuple[str, str]:
+    """Return different names for two statements, even if they are the same one."""
+    return a.name, b.name if a is not b else f"{b.name}_2"
 
 
 def value_bounds(roles: Iterable[Participant]) -> list[Any]:
@@ -60,6 +79,7 @@ class Instances:
     everybody: Terms = field(init=False)
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
+    _shapes: dict[int, tuple[JobStatement, Shape]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         everybody = Terms("all", self.codes)
@@ -77,9 +97,9 @@ class Instances:
             self._known[sql] = read_statement(sql, self.workload.tables, opaque=True)
         return self._known[sql]
 
-    def role(self, statement: JobStatement, name: str = "") -> Participant:
-        """Return a statement as a participant; its default name is that of the statement."""
-        name = name or statement.name
+    def role(self, statement: JobStatement, name: str) -> Participant:
+        """Return a statement as a participant with this name."""
+        shape = self.shape(statement)
         terms = Terms(name, self.codes)
         terms.values += self.everybody.values
         job = self.workload.jobs[statement.job]
@@ -90,34 +110,49 @@ class Instances:
                 terms.fresh(type_, parameter, nulls=read) if known is None else known
             )
         terms.unknowns.clear()
+        for k, literal in enumerate(shape.literals):
+            sort = self.codes.term(literal.value).sort()
+            terms.literals[literal] = terms.z3.Const(f"{name}.literal {k}", sort)
+        instance = self._instance(statement, terms)
+        literals = tuple(terms.literals.values())
+        return Participant(name, statement, instance, self._domain(job, terms), shape, literals)
+
+    def _instance(self, statement: JobStatement, terms: Terms) -> Instance:
+        """Return a statement as its table format sees it."""
         template = Template(statement.statement, self.workload.tables, terms)
         sees = format_named(DELTA).instance
         assert sees is not None
-        instance = sees(template, tuple(statement.let.values()), statement.reads)
-        return Participant(name, statement, instance, self._domain(job, terms))
+        return sees(template, tuple(statement.let.values()), statement.reads)
+
+    def playing(self, role: Participant, statement: JobStatement, name: str) -> Participant:
+        """Return a participant with the formulas of another statement of the same shape."""
+        shape = self.shape(statement)
+        assert shape.key == role.shape.key
+        return replace(role, name=name, statement=statement, shape=shape)
+
+    def shape(self, one: JobStatement) -> Shape:
+        """Return the shape of a statement with its parameters and its job's condition.
+
+        Statements with equal shapes have the same formulas, except for their names and the values
+        of their literals.
+        """
+        if id(one) not in self._shapes:
+            job = self.workload.jobs[one.job]
+            known = (
+                *self._instance(one, Terms(one.name, self.codes)).parts,
+                tuple(one.types.items()),
+                tuple(one.let),
+                tuple(sorted(one.conf.items())),
+                tuple(job.parameters.items()),
+                job.where,
+                one in job.statements,
+            )
+            self._shapes[id(one)] = one, shape_of(known)
+        return self._shapes[id(one)][1]
 
     def _domain(self, job: Job, terms: Terms) -> Any:
         row = tuple(terms.parameters[parameter] for parameter in job.parameters)
         return terms.holds(job.where, (row,))
-
-    def kind(self, one: JobStatement) -> tuple[object, ...]:
-        """Return a key of all that formulas contain of a statement, except its name.
-
-        A pattern that is impossible for one statement is impossible for all statements with the
-        same key.
-        """
-        job = self.workload.jobs[one.job]
-        queries = tuple((name, query.sql) for name, query in one.let.items())
-        confs = tuple(sorted(one.conf.items()))
-        return (
-            one.sql,
-            confs,
-            one.reads,
-            tuple(one.types.items()),
-            queries,
-            tuple(job.parameters.items()),
-            job.known,
-        )
 
     def differing(self, one: Participant, others: Iterable[Participant]) -> Iterator[Any]:
         """Yield formulas: distinct parameters differ between concurrent runs."""
@@ -134,7 +169,8 @@ class Instances:
 
     def pair(self, a: JobStatement, b: JobStatement) -> tuple[Participant, Participant]:
         """Return two participants with different names, even if they have the same statement."""
-        return self.role(a), self.role(b, "" if a is not b else f"{b.name}_2")
+        first, second = pair_names(a, b)
+        return self.role(a, first), self.role(b, second)
 
     def check_domains(self) -> None:
         """Raise LitmusError for a job whose condition no parameter values satisfy."""
@@ -142,8 +178,8 @@ class Instances:
 
         for job in self.workload.jobs.values():
             solver = z3.Solver()
-            role = self.role(job.statements[0])
-            solver.add(role.domain)
+            role = self.role(job.statements[0], job.name)
+            solver.add(role.domain, *role.fixed)
             if ask_solver(solver) == "unsat":
                 raise LitmusError(
                     f"{job.place}: jobs.{job.name}.where: no parameter values satisfy"

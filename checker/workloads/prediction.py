@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.abort_examples import AbortExamples
-from isolitmus.checker.workloads.instances import Instances
-from isolitmus.checker.workloads.simple_examples import QuestionSolver
+from isolitmus.checker.workloads.instances import Instances, pair_names
+from isolitmus.checker.workloads.pair_formulas import PairFormulas
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.workloads.instances import Participant
+    from isolitmus.checker.workloads.simple_examples import QuestionSolver
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
@@ -398,22 +398,55 @@ def _writers(workload: Workload) -> list[JobStatement]:
     return [one for one in workload.statements if not isinstance(one.statement, Read)]
 
 
-class _Rows(NamedTuple):
-    """Task of predicting one row for each statement that can abort; rows are independent."""
+class _Rows:
+    """Predictions for one statement after another, under one protocol.
 
-    workload: Workload
-    protocol: Spec
-    examples: bool
+    Pairs of statements with the same shapes share formulas and proposals. These are made for the
+    first statements of the shapes, so that the answers do not depend on the order of the questions.
+    """
+
+    def __init__(self, workload: Workload, protocol: Spec, examples: bool) -> None:
+        self.given = workload, protocol, examples
+        self.protocol = protocol
+        self.examples = examples
+        self.cast = Instances(workload)
+        self.writers = {one.name: one for one in _writers(workload)}
+        self.alike: dict[tuple[object, ...], list[JobStatement]] = {}
+        for one in self.writers.values():
+            self.alike.setdefault(self.cast.shape(one).key, []).append(one)
+        self._shared: dict[tuple[str, str], PairFormulas] = {}
+
+    def __reduce__(self) -> tuple[type[_Rows], tuple[Workload, Spec, bool]]:
+        return _Rows, self.given
 
     def of(self, name: str) -> tuple[PairPrediction, ...]:
         """Return the predictions for the statement with this name."""
-        cast = Instances(self.workload)
-        writers = _writers(self.workload)
-        loser = next(one for one in writers if one.name == name)
-        return tuple(
-            predict_pair(cast, loser, winner, self.protocol, examples=self.examples)
-            for winner in writers
+        return tuple(self._pair(self.writers[name], winner) for winner in self.writers.values())
+
+    def _pair(self, loser: JobStatement, winner: JobStatement) -> PairPrediction:
+        if not self.cast.workload.overlap(loser.job, winner.job):
+            return PairPrediction(loser.name, winner.name, "apart")
+        return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
+            examples=self.examples
         )
+
+    def _formulas(self, loser: JobStatement, winner: JobStatement) -> PairFormulas:
+        """Return the formulas of a pair, made for the first statements of its shapes.
+
+        They are kept if another pair needs them, with proposals from the pair of the first ones.
+        """
+        losers, winners = (self.alike[self.cast.shape(one).key] for one in (loser, winner))
+        first = losers[0], winners[0]
+        key = first[0].name, first[1].name
+        found = self._shared.get(key)
+        if found is None:
+            found = PairFormulas(self.cast, *first, self.protocol)
+            if len(losers) * len(winners) > 1:
+                self._shared[key] = found
+                found.number_texts(self.cast.shape(one) for one in (*losers, *winners))
+                if self.examples:
+                    _Pair(found, *first, self.protocol).propose()
+        return found
 
 
 def _shared_out(
@@ -441,7 +474,7 @@ def _shared_out(
 class _Shared:
     """Task of a worker process."""
 
-    rows: _Rows
+    rows: ClassVar[_Rows]
 
 
 def _begin(rows: _Rows) -> None:
@@ -465,58 +498,62 @@ def predict_pair(
     """
     if not cast.workload.overlap(loser.job, winner.job):
         return PairPrediction(loser.name, winner.name, "apart")
-    pair = _Pair(cast, loser, winner, named_protocol(protocol))
-    return pair.meeting() if examples else pair.proposal()
+    protocol = named_protocol(protocol)
+    formulas = PairFormulas(cast, loser, winner, protocol)
+    return _Pair(formulas, loser, winner, protocol).prediction(examples=examples)
 
 
 class _Pair:
     """A statement and one that commits between its snapshot and its commit."""
 
     def __init__(
-        self, cast: Instances, loser: JobStatement, winner: JobStatement, protocol: Spec
+        self, formulas: PairFormulas, loser: JobStatement, winner: JobStatement, protocol: Spec
     ) -> None:
-        self.cast = cast.anew()
-        self.workload = cast.workload
+        self.formulas = formulas
         self.names = loser.name, winner.name
         self.protocol = protocol
-        self.loser, self.winner = self.cast.pair(loser, winner)
-        frame = SymbolicFrame([self.winner.instance, self.loser.instance], alone=True)
-        self.stops = frame.stops(protocol, loser=1)
-        roles = (self.loser, self.winner)
-        self.asked = QuestionSolver(
-            roles, [*frame.given, *self.cast.differing(self.loser, [self.winner])]
-        )
+        first, second = pair_names(loser, winner)
+        self.loser = formulas.cast.playing(formulas.loser, loser, first)
+        self.winner = formulas.cast.playing(formulas.winner, winner, second)
+        self.asked = formulas.asked.about((self.loser, self.winner))
 
-    @property
-    def exceptions(self) -> Mapping[str, Any]:
-        """Formula of each exception: it is the first one raised, since axioms are checked in
-        protocol order.
-        """
-        z3 = self.asked.z3
-        ways: dict[str, list[Any]] = {}
-        for k, (name, stop) in enumerate(self.stops):
-            before = [z3.Not(other) for called, other in self.stops[:k] if called != name]
-            ways.setdefault(name, []).append(z3.And(stop, *before))
-        return {name: z3.Or(*some) for name, some in ways.items()}
+    def prediction(self, *, examples: bool) -> PairPrediction:
+        """Return when the loser may abort, with executed examples if they are wanted."""
+        return self.meeting() if examples else self.proposal()
 
     def proposal(self) -> PairPrediction:
         """Return the solver's answer to when the loser may abort; nothing is executed."""
         z3 = self.asked.z3
         self.reached = {
             name: first
-            for name, first in self.exceptions.items()
+            for name, first in self.formulas.exceptions.items()
             if self.asked.possible(first) is not False
         }
         if not self.reached:
             return PairPrediction(*self.names, "never")
-        anything = z3.Or(*(stop for _, stop in self.stops))
+        anything = self.formulas.anything
         condition = implied_comparisons(self.asked, anything, list(self._atoms()))
         known = [atom.formula for atom in condition]
-        certain = self.asked.possible(*known, self._both_write(), z3.Not(anything)) is False
+        certain = self.asked.possible(*known, self.formulas.both_write, z3.Not(anything)) is False
         words = tuple(atom.words for atom in condition)
         return PairPrediction(
             *self.names, "when" if words or not certain else "always", words, certain
         )
+
+    def propose(self) -> None:
+        """Keep the values with which the loser aborts for other pairs of the same shapes."""
+        self.proposal()
+        search = self._examples()
+        for name, one in search.found.items():
+            if one.proposal is not None:
+                self.formulas.proposals[name] = [one.proposal]
+
+    def _examples(self) -> AbortExamples:
+        """Return a finished search for an example of each exception."""
+        search = AbortExamples(self.formulas, self.asked, self.protocol)
+        for name, first in self.reached.items():
+            search.look_for(name, first)
+        return search
 
     def meeting(self) -> PairPrediction:
         """Return when the loser aborts, with an executed example of each exception.
@@ -526,9 +563,7 @@ class _Pair:
         found = self.proposal()
         if found.word == "never":
             return found
-        search = AbortExamples(self.cast, self.asked, self.loser, self.winner, self.protocol)
-        for name, first in self.reached.items():
-            search.look_for(name, first)
+        search = self._examples()
         for name in search.found.keys() - self.reached.keys():
             raise Disagreement(
                 f"{found.loser} with concurrent commit of {found.winner}: the formulas prove {name}"
@@ -547,8 +582,6 @@ class _Pair:
             why=search.why if missing else "",
         )
 
-    def _both_write(self) -> Any:
-        return self.asked.z3.And(self.loser.instance.writes, self.winner.instance.writes)
-
     def _atoms(self) -> Iterator[ParameterComparison]:
-        return parameter_comparisons(self.loser, self.winner, self.workload.shared)
+        shared = self.formulas.cast.workload.shared
+        return parameter_comparisons(self.loser, self.winner, shared)

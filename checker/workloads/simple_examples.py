@@ -6,6 +6,7 @@ An example has only the values that its formulas need, and simple ones if possib
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
@@ -179,18 +180,35 @@ class QuestionSolver:
     """Solver for questions about some participants.
 
     Formulas common to all questions are asserted once, those of some questions ``within`` a block.
+    The literals of the participants have their values, or any values if they are ``free``.
     """
 
-    def __init__(self, roles: Iterable[Participant], given: Iterable[Any] = ()) -> None:
+    def __init__(
+        self, roles: Iterable[Participant], given: Iterable[Any] = (), *, free: bool = False
+    ) -> None:
         import z3
 
         self.z3: Any = z3
         self.roles = tuple(roles)
         self.model: Solution | None = None
-        self._told = [*(role.domain for role in self.roles), *given]
+        self.told = [*(role.domain for role in self.roles), *given]
+        self.fixed: list[Any] = []
         self._examples = Examples(self.roles)
         self._solver = LimitedSolver(main=True)
-        self._solver.tell(*value_bounds(self.roles), *self._told)
+        if not free:
+            self.told += _fixed(self.roles)
+        self._solver.tell(*value_bounds(self.roles), *self.told)
+
+    def about(self, roles: Iterable[Participant]) -> QuestionSolver:
+        """Return a solver for these participants, which play the roles of those with free literals.
+
+        It shares the formulas, and neither is used within a block of the other.
+        """
+        found = copy(self)
+        found.roles = tuple(roles)
+        found.fixed = _fixed(found.roles)
+        found.told = [*self.told, *found.fixed]
+        return found
 
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:
@@ -203,7 +221,7 @@ class QuestionSolver:
 
         If they are, ``model`` is an example.
         """
-        with self.within(*parts):
+        with self.within(*self.fixed, *parts):
             said = self._solver.possible()
             self.model = self._solver.model if said else None
         return said
@@ -215,12 +233,17 @@ class QuestionSolver:
         possible. The model depends only on the question, not on earlier ones.
         """
         for more in ((wanted,), ()) if wanted is not None else ((),):
-            found = self._examples.of((*self._told, *parts, *more), apart=apart)
+            found = self._examples.of((*self.told, *parts, *more), apart=apart)
             if found is not None:
                 return found
         return None
 
     def text(self, *parts: Any) -> str:
         """Return a question in SMT-LIB."""
-        with self.within(*parts):
+        with self.within(*self.fixed, *parts):
             return str(self._solver.solver.to_smt2())
+
+
+def _fixed(roles: Iterable[Participant]) -> list[Any]:
+    """Return the formulas that the literals of participants have their values."""
+    return [formula for role in roles for formula in role.fixed]

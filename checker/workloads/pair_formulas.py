@@ -1,0 +1,118 @@
+"""Formulas of a statement and one that commits between its snapshot and its commit.
+
+They are built once for all pairs of statements with the same shapes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.templates.instance_frames import SymbolicFrame
+from isolitmus.checker.workloads.simple_examples import QuestionSolver
+from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from isolitmus.checker.templates.statement_shapes import Shape
+    from isolitmus.checker.workloads.counterexamples import Proposal
+    from isolitmus.checker.workloads.instances import Instances
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import JobStatement
+
+__all__ = ["PairFormulas"]
+
+
+class PairFormulas:
+    """Formulas of a pair of statements, with unknowns for their literals.
+
+    Attributes
+    ----------
+    loser, winner : Participant
+        The statement that starts first and commits last, and the one that commits in between.
+    stops : list of (str, formula)
+        Axioms that the loser's commit may violate: name of the exception, and its condition.
+    asked : QuestionSolver
+        Solver of the pair, with free literals.
+    proposals : dict of str to list of Proposal
+        Values with which the first pair of these shapes aborted, by exception.
+    """
+
+    def __init__(
+        self, cast: Instances, loser: JobStatement, winner: JobStatement, protocol: Spec
+    ) -> None:
+        self.cast = cast.anew()
+        self.loser, self.winner = self.cast.pair(loser, winner)
+        frame = SymbolicFrame([self.winner.instance, self.loser.instance], alone=True)
+        self.stops = frame.stops(protocol, loser=1)
+        given = [*frame.given, *self.cast.differing(self.loser, [self.winner])]
+        self.asked = QuestionSolver((self.loser, self.winner), given, free=True)
+        self.z3 = self.asked.z3
+        self.proposals: dict[str, list[Proposal]] = {}
+
+    def number_texts(self, shapes: Iterable[Shape]) -> None:
+        """Give the texts of these shapes their numbers, in the order of the texts."""
+        for text in sorted({text for shape in shapes for text in shape.texts}):
+            self.cast.codes.number(text)
+
+    @cached_property
+    def anything(self) -> Any:
+        """Formula that the loser aborts."""
+        return self.z3.Or(*(stop for _, stop in self.stops))
+
+    @cached_property
+    def exceptions(self) -> Mapping[str, Any]:
+        """Formula of each exception that some literals allow.
+
+        It is the first one raised, since axioms are checked in protocol order.
+        """
+        ways: dict[str, list[Any]] = {}
+        for k, (name, stop) in enumerate(self.stops):
+            before = [self.z3.Not(other) for called, other in self.stops[:k] if called != name]
+            ways.setdefault(name, []).append(self.z3.And(stop, *before))
+        every = {name: self.z3.Or(*some) for name, some in ways.items()}
+        return {
+            name: first for name, first in every.items() if self.asked.possible(first) is not False
+        }
+
+    @cached_property
+    def both_write(self) -> Any:
+        """Formula that both commits are recorded."""
+        return self.z3.And(self.loser.instance.writes, self.winner.instance.writes)
+
+    @cached_property
+    def busy(self) -> Any:
+        """Formula that there is some row for each to write."""
+        return self.z3.And(self.loser.instance.busy, self.winner.instance.busy)
+
+    @cached_property
+    def finds_rows(self) -> Any:
+        """Formula that a retry of the loser may write.
+
+        It is true for a query; otherwise it needs a matching row that is kept or added.
+        """
+        z3, terms, own = self.z3, self.loser.terms, self.loser.instance.template
+        schema = own.target
+        if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
+            return z3.BoolVal(True)
+        old, new = (terms.row(schema, f"{schema.name} {word}") for word in ("before", "after"))
+        winner = self.winner.instance.template
+        return z3.Or(
+            z3.And(own.removes(old), winner.keeps(old)), z3.And(winner.adds(new), own.removes(new))
+        )
+
+    @cached_property
+    def finds_no_row(self) -> Any:
+        """Formula that a retry of the loser may be a no-op: no row certainly added by the winner
+        triggers a write.
+        """
+        z3, own = self.z3, self.loser.instance.template
+        if own.always:
+            return z3.BoolVal(False)
+        put = (
+            self.winner.instance.template.certain
+            if own.target == self.winner.instance.template.target
+            else ()
+        )
+        return z3.And(*(own.keeps(row) for row in put))

@@ -25,12 +25,14 @@ from isolitmus.checker.judge.graph_semantics import (
     explain_conflict,
     first_conflict,
     first_silence,
+    fold_over,
     judge,
     label_members,
 )
 from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS, needs_reads
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
+from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.nondeterminism import OpenQuestion
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
 from isolitmus.model.spec_algebra import names_in
@@ -213,6 +215,7 @@ def unfit_table(litmus: Litmus, protocol: Spec) -> str:
     return next(filter(None, found), "")
 
 
+@memoize_by_identity
 def _named(protocol: Spec) -> frozenset[str]:
     """Return the base names that a protocol's checks use, which a frame must have."""
     exprs = [axiom.expr for axiom in protocol.axioms if axiom.test == "empty"]
@@ -418,9 +421,9 @@ def after_attempt(
     attempt = attempt_frame(form, wanted, others, reasons=False)
     if attempts is not None and check is protocol:
         attempts.append(attempt)
-    self = len(attempt.nodes) - 1
+    self, fold = len(attempt.nodes) - 1, fold_over(attempt, check)
     shown = frozenset(
-        name for name, nodes in label_members(attempt, check).items() if nodes >> self & 1
+        name for name, nodes in label_members(attempt, check, fold).items() if nodes >> self & 1
     )
     event = replace(event, labels=shown)
     if NO_OP in shown:
@@ -429,8 +432,8 @@ def after_attempt(
     error = own.forestalled(event, missed)
     if error is not None:
         return replace(event, effect=replace(event.effect, error=error))
-    conflict = first_conflict(attempt, check, self)
-    silence = None if conflict is not None else first_silence(attempt, check, self)
+    conflict = first_conflict(attempt, check, self, fold)
+    silence = None if conflict is not None else first_silence(attempt, check, self, fold)
     if silence is not None:
         return replace(event, silence=silence[1])
     stopped = others[conflict[0]] if conflict is not None and conflict[0] < self else None

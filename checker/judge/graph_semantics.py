@@ -32,6 +32,7 @@ __all__ = [
     "find_violations",
     "first_conflict",
     "first_silence",
+    "fold_over",
     "judge",
     "judge_commit",
     "label_members",
@@ -175,7 +176,7 @@ def judge(frame: Frame, spec: Spec) -> Verdict:
         return Needs(lacking)
     if frame.flaws:
         return Forbidden(frame.flaws)
-    fold = _fold(frame, spec)
+    fold = fold_over(frame, spec)
     reasons = Reasons(frame, fold, spec.definitions)
     broken = tuple(
         v for v in (_violation(axiom, fold, reasons, frame, spec) for axiom in spec.axioms) if v
@@ -253,13 +254,15 @@ def admits(frame: Frame, spec: Spec) -> bool:
     Builds no witness. The graph must have the names that the spec needs; a KeyError names one that
     it lacks.
     """
-    fold = _fold(frame, spec)
+    fold = fold_over(frame, spec)
     return not frame.flaws and all(
         _holds(axiom, fold.relation(axiom.expr)) for axiom in spec.demands
     )
 
 
-def label_members(frame: Frame, spec: Spec) -> dict[str, int]:
+def label_members(
+    frame: Frame, spec: Spec, fold: Fold[Relation, int] | None = None
+) -> dict[str, int]:
     """Return the members of each set that the spec shows, as bitsets, by displayed name.
 
     Bit i stands for node i.
@@ -272,14 +275,16 @@ def label_members(frame: Frame, spec: Spec) -> dict[str, int]:
     >>> label_members(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Blind": 0b01}), spec)
     {'checked': 2}
     """
-    fold = _fold(frame, spec)
+    fold = fold or fold_over(frame, spec)
     shown: dict[str, int] = {}
     for label in spec.labels:
         shown[label.name] = shown.get(label.name, 0) | fold.members(label.expr)
     return shown
 
 
-def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
+def first_conflict(
+    frame: Frame, spec: Spec, loser: int, fold: Fold[Relation, int] | None = None
+) -> tuple[int, str] | None:
     """Return the first winning commit that a commit conflicts with and the broken axiom, or None.
 
     This is the check that a protocol makes at each commit. Only ``empty`` axioms are checked:
@@ -293,6 +298,8 @@ def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | No
         Protocol.
     loser : int
         Node of the checked commit.
+    fold : Fold, optional
+        Evaluation of the protocol over the graph, if there is one already.
 
     Returns
     -------
@@ -308,11 +315,13 @@ def first_conflict(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | No
     (0, 'Conflict')
     """
     checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
-    found = _first(checks, frame, spec, loser)
+    found = _first(checks, frame, spec, loser, fold)
     return None if found is None else (found[0], found[1].name)
 
 
-def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | None:
+def first_silence(
+    frame: Frame, spec: Spec, loser: int, fold: Fold[Relation, int] | None = None
+) -> tuple[int, str] | None:
     """Return the first winning commit for which the outcome is undefined, and the silence.
 
     None if there is none. Meaningful for a commit without a conflict: silences excuse from no
@@ -326,13 +335,13 @@ def first_silence(frame: Frame, spec: Spec, loser: int) -> tuple[int, str] | Non
     >>> first_silence(Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {}), spec, 1)
     (0, 'restore')
     """
-    found = _first([silence.broken for silence in spec.silences], frame, spec, loser)
+    found = _first([silence.broken for silence in spec.silences], frame, spec, loser, fold)
     return None if found is None else (found[0], found[1].name)
 
 
 def judge_commit(frame: Frame, spec: Spec) -> object:
     """Return labels, first conflict and first silence of the last node, for comparison."""
-    fold, loser = _fold(frame, spec), len(frame.nodes) - 1
+    fold, loser = fold_over(frame, spec), len(frame.nodes) - 1
     shown = {label.name for label in spec.labels if fold.members(label.expr) >> loser & 1}
     checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
     silences = [silence.broken for silence in spec.silences]
@@ -349,7 +358,7 @@ def _first(
     fold: Fold[Relation, int] | None = None,
 ) -> tuple[int, Axiom] | None:
     """Return the first node that some checks relate to a later one, and the first such check."""
-    fold = fold or _fold(frame, spec)
+    fold = fold or fold_over(frame, spec)
     found = [(axiom, fold.relation(axiom.expr)) for axiom in checks]
     for winner in range(len(frame.nodes)):
         for axiom, relation in found:
@@ -380,12 +389,13 @@ def explain_conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
     if found is None:
         return None
     winner, axiom = found
-    reasons = Reasons(frame, _fold(frame, spec), spec.definitions)
+    reasons = Reasons(frame, fold_over(frame, spec), spec.definitions)
     violation = _broken(axiom, [(winner, loser)], reasons, frame, spec)
     return replace(violation, kind="silent") if axiom in silences else violation
 
 
-def _fold(frame: Frame, spec: Spec) -> Fold[Relation, int]:
+def fold_over(frame: Frame, spec: Spec) -> Fold[Relation, int]:
+    """Return the evaluation of a spec over a graph, for several questions about it."""
     return Fold(BitsetAlgebra(frame), spec.definitions)
 
 

@@ -153,10 +153,9 @@ def implied_comparisons(
     z3, left = asked.z3, list(candidates)
     # drop the candidates that a model of the formula violates, until the others are implied
     while left:
-        said = asked.possible(what, z3.Not(z3.And(*(atom.formula for atom in left))))
+        said, model = asked.model_of(what, z3.Not(z3.And(*(atom.formula for atom in left))))
         if said is None:
             return []
-        model = asked.model
         if model is None:
             break
         left = [atom for atom in left if model.has(atom.formula)]

@@ -190,7 +190,6 @@ class QuestionSolver:
 
         self.z3: Any = z3
         self.roles = tuple(roles)
-        self.model: Solution | None = None
         self.told = [*(role.domain for role in self.roles), *given]
         self.fixed: list[Any] = []
         self._examples = Examples(self.roles)
@@ -217,14 +216,15 @@ class QuestionSolver:
             yield
 
     def possible(self, *parts: Any) -> bool | None:
-        """Return whether formulas are satisfiable; None if the solver gives up.
+        """Return whether formulas are satisfiable; None if the solver gives up."""
+        with self.within(*self.fixed, *parts):
+            return self._solver.possible()
 
-        If they are, ``model`` is an example.
-        """
+    def model_of(self, *parts: Any) -> tuple[bool | None, Solution | None]:
+        """Return whether formulas are satisfiable, and a model if they are."""
         with self.within(*self.fixed, *parts):
             said = self._solver.possible()
-            self.model = self._solver.model if said else None
-        return said
+            return said, self._solver.model if said else None
 
     def example(self, *parts: Any, wanted: Any = None, apart: bool = False) -> Solution | None:
         """Return a model of formulas with simple values, or None.

@@ -19,6 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.checker.solver.connectives import fast_z3
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql.types import INTEGERS, RANGES, decimal_of, is_opaque
 from isolitmus.model.sql.values import NULL_PARTITIONS
@@ -74,9 +75,7 @@ class Terms:
     """
 
     def __init__(self, name: str, codes: Codes) -> None:
-        import z3
-
-        self.z3: Any = z3
+        self.z3: Any = fast_z3()
         self.name = name
         self.codes = codes
         self.parameters: dict[str, ValueTerm] = {}
@@ -430,6 +429,15 @@ class Codes:
                 return []
             case _:
                 return [z3.IsInt(term), term > 0, term <= 100]
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Forget, after a block, the strings that get their numbers in it."""
+        known = list(self._texts)
+        try:
+            yield
+        finally:
+            self._texts = known
 
     def number(self, value: Value) -> Fraction:
         """Return the number of a value that is neither NULL nor a Boolean."""

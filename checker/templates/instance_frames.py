@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from isolitmus.checker.execution.commit_loop import NO_OP
 from isolitmus.checker.judge.matrix_semantics import Matrices
+from isolitmus.checker.solver.connectives import fast_z3
 from isolitmus.model.errors import SpecError
 from isolitmus.model.spec import Fold
 
@@ -153,11 +154,9 @@ class _Bits:
     """Boolean algebra of matrix entries that are formulas; constants are simplified."""
 
     def __init__(self) -> None:
-        import z3
-
-        self.z3: Any = z3
-        self.true = Bit(lambda: z3.BoolVal(True))
-        self.false = Bit(lambda: z3.BoolVal(False))
+        self.z3: Any = fast_z3()
+        self.true = Bit(lambda: self.z3.BoolVal(True))
+        self.false = Bit(lambda: self.z3.BoolVal(False))
 
     def of(self, formula: Any) -> Bit:
         if self.z3.is_true(formula):

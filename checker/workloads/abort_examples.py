@@ -9,7 +9,7 @@ file as the others and in a file of its own.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert
 
 if TYPE_CHECKING:
@@ -62,10 +63,17 @@ class AbortExample:
     test: Litmus
     run: Execution
     """Execution of the test."""
+    proposal: Proposal
+    """Values from which the test was made."""
     fails: bool = False
     """True if a retry failed in some test with this exception."""
-    proposal: Proposal | None = None
-    """Values from which the test was made, unless it was made for another exception."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of initial rows, and of statements that insert them."""
+        inserts = [one for one in self.test.init if isinstance(one, Insert)]
+        values = [b for one in inserts for b in one.query if isinstance(b, Values)]
+        return sum(len(branch.rows) for branch in values), len(inserts)
 
 
 class AbortExamples:
@@ -74,6 +82,7 @@ class AbortExamples:
     def __init__(self, formulas: PairFormulas, asked: QuestionSolver, protocol: Spec) -> None:
         self.formulas = formulas
         self.instances = formulas.cast
+        self.wanted = formulas.of_examples
         self.asked = asked
         self.loser, self.winner = asked.roles
         self.protocol = protocol
@@ -93,44 +102,56 @@ class AbortExamples:
 
         The values with which another pair of the same shapes aborted are tried first.
         """
-        for proposal in self.formulas.proposals.get(exception, ()):
-            if self._are_possible(proposal):
-                self._execute_tables(proposal, exception)
-                if exception in self.found:
-                    return
+        if exception in self.found:
+            return
+        first = self.formulas.found.get(exception)
+        if first is not None and self._are_possible(first.proposal):
+            self._execute_tables(first.proposal, exception)
+        known = self.found.get(exception)
+        if known is not None and first is not None and known.size == first.size:
+            return
+        self.found.pop(exception, None)
+        found = self._search(exception, stop)
+        if known is not None and (found is None or known.size < found.size):
+            self.found[exception] = known
+
+    def _search(self, exception: str, stop: Any) -> AbortExample | None:
+        """Execute models of the solver until one aborts with the exception."""
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
-            model = self.asked.example(stop, *more, wanted=self.formulas.busy, apart=apart)
+            model = self.asked.example(stop, *more, wanted=self.wanted.busy, apart=apart)
             if model is None:
-                return
+                break
             self._execute_model(model, exception)
             if exception in self.found:
-                return
+                break
             values = [t.value for role in self.roles for t in role.terms.parameters.values()]
             if values:
                 more.append(model.others(values))
             elif k:
-                return
+                break
+        return self.found.get(exception)
 
     def _are_possible(self, proposal: Proposal) -> bool:
         """Return whether the statements may have these parameters."""
-        codes = self.instances.codes
-        given = [
-            role.terms.parameters[name].null
-            if value is None
-            else role.terms.parameters[name].value == codes.term(value)
-            for role, values in zip(self.roles, proposal.parameters, strict=True)
-            for name, value in values.items()
-        ]
-        return self.asked.possible(*given) is True
+        term = self.instances.codes.term
+        with self.formulas.aside():
+            given = [
+                role.terms.parameters[name].null
+                if value is None
+                else role.terms.parameters[name].value == term(value)
+                for role, values in zip(self.roles, proposal.parameters, strict=True)
+                for name, value in values.items()
+            ]
+            return self.asked.possible(*given) is True
 
     def retries(self, exception: str, stop: Any) -> tuple[str, ...]:
         """Return possible outcomes of a retry: not proved impossible, or failures observed."""
         ends = []
-        if self.asked.possible(stop, self.formulas.finds_rows) is not False:
+        if self.asked.possible(stop, self.wanted.finds_rows) is not False:
             ends.append(COMMITS)
-        if self.asked.possible(stop, self.formulas.finds_no_row) is not False:
+        if self.asked.possible(stop, self.wanted.finds_no_row) is not False:
             ends.append(NO_OP)
         if self.found[exception].fails:
             ends.append(FAILS)
@@ -147,15 +168,13 @@ class AbortExamples:
 
     def _execute_model(self, model: Solution, exception: str) -> None:
         """Execute the values of a model, with more rows beside them."""
-        with ExitStack() as stack:
-            for role in self.roles:
-                stack.enter_context(role.terms.aside())
-            try:
+        try:
+            with self.formulas.aside():
                 beside = tuple(dict.fromkeys(self._beside(model)))
                 proposal = proposal_of(self.instances, model, self.roles)
-            except (NoValue, IsolitmusError) as problem:
-                self.why = str(problem).partition("\n")[0]
-                return
+        except (NoValue, IsolitmusError) as problem:
+            self.why = str(problem).partition("\n")[0]
+            return
         self._execute_tables(replace(proposal, beside=beside), exception)
 
     def _execute_tables(self, proposal: Proposal, exception: str) -> None:
@@ -164,14 +183,13 @@ class AbortExamples:
         try:
             stage = CounterexampleDraft(self.instances, proposal, self.roles, self.schedule)
             for test in stage.tests(title, TESTS):
-                self._execute(test)
+                self._execute(test, proposal)
                 if exception in self.found:
-                    self.found[exception].proposal = proposal
                     return
         except IsolitmusError as problem:
             self.why = str(problem).partition("\n")[0]
 
-    def _execute(self, test: Litmus) -> None:
+    def _execute(self, test: Litmus, proposal: Proposal) -> None:
         """Execute a test, and its retry if the loser aborts; each once."""
         key = executed_part(test)
         if key in self._done:
@@ -186,7 +204,7 @@ class AbortExamples:
             self.why = str(problem).partition("\n")[0]
             return
         if ended is not None and ended.conflict is not None:
-            found = self.found.setdefault(ended.conflict, AbortExample(test, run))
+            found = self.found.setdefault(ended.conflict, AbortExample(test, run, proposal))
             found.fails |= self._retry_fails(test)
 
     def _ended(self, test: Litmus) -> tuple[Execution, Event | None]:

@@ -219,6 +219,27 @@ class PatternQuestion:
     """True if the solver gave up on a way."""
 
 
+@dataclass
+class _GeneralQuestion:
+    """A pattern as formulas, for all statements with the shapes of its members."""
+
+    members: tuple[Participant, ...]
+    asked: QuestionSolver
+    ways: dict[WayNumbers, tuple[Any, ...]]
+    """Formulas of all ways."""
+    free: bool
+    """True if the literals are unknowns; if not, they are those of the members."""
+    _said: dict[WayNumbers, bool | None] = field(default_factory=dict)
+
+    def rules_out(self, choice: WayNumbers) -> bool:
+        """Return whether a way is impossible whatever the literals are."""
+        if not self.free:
+            return False
+        if choice not in self._said:
+            self._said[choice] = self.asked.possible(*self.ways[choice])
+        return self._said[choice] is False
+
+
 class Dependency(NamedTuple):
     """Answer whether one statement may depend on another, with the proof if not."""
 
@@ -235,6 +256,7 @@ class PatternSearch:
         self.z3 = instances.everybody.z3
         self._questions: dict[tuple[object, ...], PatternQuestion] = {}
         self._refuted: dict[tuple[object, ...], PatternQuestion] = {}
+        self._generals: dict[tuple[object, ...], _GeneralQuestion] = {}
         self._depends: dict[tuple[object, ...], Dependency] = {}
         self._counts: dict[tuple[object, ...], int] = {}
         self._grows = is_monotone(protocol)
@@ -277,18 +299,40 @@ class PatternSearch:
                 question.refuted[choice] = self._no(danger, choice)
         if len(question.refuted) == len(choices):
             return question
-        question.members, supposed = self._ways_of(danger, choices)
-        question.asked = QuestionSolver(question.members)
-        for choice, way in zip(choices, supposed, strict=True):
+        general = self._general(danger, choices)
+        question.members, question.asked = general.members, general.asked
+        if general.free:
+            named = zip(general.members, danger.members, danger.names, strict=True)
+            question.members = tuple(self.instances.playing(*one) for one in named)
+            question.asked = general.asked.about(question.members)
+        for choice in choices:
             if choice in question.refuted:
                 continue
-            said = question.asked.possible(*way)
+            way = general.ways[choice]
+            said = False if general.rules_out(choice) else question.asked.possible(*way)
             if said is False:
                 question.refuted[choice] = self._no(danger, choice)
                 continue
             question.unsure |= said is None
             question.ways.append(way)
         return question
+
+    def _general(self, danger: CyclePattern, choices: Sequence[WayNumbers]) -> _GeneralQuestion:
+        """Return the question of a pattern for all statements with the shapes of its members.
+
+        If there are no others, it is the question of this pattern, with its literals.
+        """
+        shapes = tuple(self.instances.shape(one).key for one in danger.members)
+        key = shapes, danger.seen, danger.links, danger.closed, danger.outside
+        found = self._generals.get(key)
+        if found is None:
+            free = any(self.instances.alike(one) > 1 for one in danger.members)
+            members, ways = self._ways_of(danger, choices)
+            asked = QuestionSolver(members, free=free)
+            found = _GeneralQuestion(members, asked, dict(zip(choices, ways, strict=True)), free)
+            if free:
+                self._generals[key] = found
+        return found
 
     def _no(self, danger: CyclePattern, choice: WayNumbers) -> RefutedPattern:
         return RefutedPattern(danger.lemma, danger.schedule, partial(self._text, danger, choice))
@@ -315,8 +359,8 @@ class PatternSearch:
         """Return the number of ways of a dependency."""
         back = link.target < link.source
         source, target = danger.members[link.source], danger.members[link.target]
-        kinds = self.instances.kind(source), self.instances.kind(target)
-        key = link.kind, back and danger.outside, *kinds
+        shapes = self.instances.shape(source).key, self.instances.shape(target).key
+        key = link.kind, back and danger.outside, *shapes
         if key not in self._counts:
             pair = self.instances.pair(source, target)
             alone, members = (

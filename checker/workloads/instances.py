@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,7 @@ class Instances:
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
     _shapes: dict[int, tuple[JobStatement, Shape]] = field(default_factory=dict)
+    _alike: Counter[tuple[object, ...]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         everybody = Terms("all", self.codes)
@@ -122,7 +124,8 @@ class Instances:
         template = Template(statement.statement, self.workload.tables, terms)
         sees = format_named(DELTA).instance
         assert sees is not None
-        return sees(template, tuple(statement.let.values()), statement.reads)
+        found: Instance = sees(template, tuple(statement.let.values()), statement.reads)
+        return found
 
     def playing(self, role: Participant, statement: JobStatement, name: str) -> Participant:
         """Return a participant with the formulas of another statement of the same shape."""
@@ -153,6 +156,21 @@ class Instances:
     def _domain(self, job: Job, terms: Terms) -> Any:
         row = tuple(terms.parameters[parameter] for parameter in job.parameters)
         return terms.holds(job.where, (row,))
+
+    def alike(self, one: JobStatement) -> int:
+        """Return the number of the workload's statements with the shape of a statement."""
+        if not self._alike:
+            self._alike.update(Counter(self.shape(each).key for each in self.workload.statements))
+        return self._alike[self.shape(one).key]
+
+    def kind(self, one: JobStatement) -> tuple[object, ...]:
+        """Return a key of all that formulas contain of a statement, except its name.
+
+        A pattern that is impossible for one statement is impossible for all statements with the
+        same key.
+        """
+        shape = self.shape(one)
+        return shape.key, shape.literals
 
     def differing(self, one: Participant, others: Iterable[Participant]) -> Iterator[Any]:
         """Yield formulas: distinct parameters differ between concurrent runs."""

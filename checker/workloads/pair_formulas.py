@@ -5,23 +5,35 @@ They are built once for all pairs of statements with the same shapes.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.checker.templates.statement_shapes import Shape
-    from isolitmus.checker.workloads.counterexamples import Proposal
+    from isolitmus.checker.workloads.abort_examples import AbortExample
     from isolitmus.checker.workloads.instances import Instances
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement
 
 __all__ = ["PairFormulas"]
+
+
+class ExampleFormulas(NamedTuple):
+    """Formulas that an example of an abort satisfies, or may satisfy."""
+
+    busy: Any
+    """There is some row for each statement to write."""
+    finds_rows: Any
+    """A retry of the loser may write."""
+    finds_no_row: Any
+    """A retry of the loser may be a no-op."""
 
 
 class PairFormulas:
@@ -35,8 +47,8 @@ class PairFormulas:
         Axioms that the loser's commit may violate: name of the exception, and its condition.
     asked : QuestionSolver
         Solver of the pair, with free literals.
-    proposals : dict of str to list of Proposal
-        Values with which the first pair of these shapes aborted, by exception.
+    found : dict of str to AbortExample
+        Examples of the first pair of these shapes, by exception.
     """
 
     def __init__(
@@ -49,12 +61,21 @@ class PairFormulas:
         given = [*frame.given, *self.cast.differing(self.loser, [self.winner])]
         self.asked = QuestionSolver((self.loser, self.winner), given, free=True)
         self.z3 = self.asked.z3
-        self.proposals: dict[str, list[Proposal]] = {}
+        self.found: dict[str, AbortExample] = {}
 
     def number_texts(self, shapes: Iterable[Shape]) -> None:
         """Give the texts of these shapes their numbers, in the order of the texts."""
         for text in sorted({text for shape in shapes for text in shape.texts}):
             self.cast.codes.number(text)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Forget, after a block, the unknowns that are made in it, and the numbers of strings.
+
+        So the examples of a pair do not depend on the pairs before it.
+        """
+        with self.loser.terms.aside(), self.winner.terms.aside(), self.cast.codes.aside():
+            yield
 
     @cached_property
     def anything(self) -> Any:
@@ -82,12 +103,12 @@ class PairFormulas:
         return self.z3.And(self.loser.instance.writes, self.winner.instance.writes)
 
     @cached_property
-    def busy(self) -> Any:
-        """Formula that there is some row for each to write."""
-        return self.z3.And(self.loser.instance.busy, self.winner.instance.busy)
+    def of_examples(self) -> ExampleFormulas:
+        """Formulas for examples, all made at once, so that examples depend on no earlier pair."""
+        busy = self.z3.And(self.loser.instance.busy, self.winner.instance.busy)
+        return ExampleFormulas(busy, self._finds_rows(), self._finds_no_row())
 
-    @cached_property
-    def finds_rows(self) -> Any:
+    def _finds_rows(self) -> Any:
         """Formula that a retry of the loser may write.
 
         It is true for a query; otherwise it needs a matching row that is kept or added.
@@ -102,8 +123,7 @@ class PairFormulas:
             z3.And(own.removes(old), winner.keeps(old)), z3.And(winner.adds(new), own.removes(new))
         )
 
-    @cached_property
-    def finds_no_row(self) -> Any:
+    def _finds_no_row(self) -> Any:
         """Formula that a retry of the loser may be a no-op: no row certainly added by the winner
         triggers a write.
         """

@@ -400,8 +400,9 @@ def _writers(workload: Workload) -> list[JobStatement]:
 class _Rows:
     """Predictions for one statement after another, under one protocol.
 
-    Pairs of statements with the same shapes share formulas and proposals. These are made for the
-    first statements of the shapes, so that the answers do not depend on the order of the questions.
+    Pairs of statements with the same shapes share formulas and values of examples. These are made
+    for the first statements of the shapes, so that the answers do not depend on the order of the
+    questions.
     """
 
     def __init__(self, workload: Workload, protocol: Spec, examples: bool) -> None:
@@ -432,7 +433,7 @@ class _Rows:
     def _formulas(self, loser: JobStatement, winner: JobStatement) -> PairFormulas:
         """Return the formulas of a pair, made for the first statements of its shapes.
 
-        They are kept if another pair needs them, with proposals from the pair of the first ones.
+        They are kept if another pair needs them, with examples of the pair of the first ones.
         """
         losers, winners = (self.alike[self.cast.shape(one).key] for one in (loser, winner))
         first = losers[0], winners[0]
@@ -444,7 +445,7 @@ class _Rows:
                 self._shared[key] = found
                 found.number_texts(self.cast.shape(one) for one in (*losers, *winners))
                 if self.examples:
-                    _Pair(found, *first, self.protocol).propose()
+                    _Pair(found, *first, self.protocol).precede()
         return found
 
 
@@ -539,13 +540,10 @@ class _Pair:
             *self.names, "when" if words or not certain else "always", words, certain
         )
 
-    def propose(self) -> None:
-        """Keep the values with which the loser aborts for other pairs of the same shapes."""
+    def precede(self) -> None:
+        """Keep the examples for other pairs of the same shapes."""
         self.proposal()
-        search = self._examples()
-        for name, one in search.found.items():
-            if one.proposal is not None:
-                self.formulas.proposals[name] = [one.proposal]
+        self.formulas.found = self._examples().found
 
     def _examples(self) -> AbortExamples:
         """Return a finished search for an example of each exception."""

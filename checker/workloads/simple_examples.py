@@ -11,6 +11,7 @@ from functools import cache
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.solver.connectives import fast_z3
 from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.minimal_conditions import FormulaParts, find_implicant
 from isolitmus.checker.workloads.solver import LimitedSolver, Solution
@@ -65,9 +66,7 @@ class _Parts:
     """Relevant values of an example, and soft constraints on them."""
 
     def __init__(self, examples: Examples, reasons: Sequence[HeldComparison]) -> None:
-        import z3
-
-        self.z3: Any = z3
+        self.z3: Any = fast_z3()
         self.formulas = examples.formulas
         self.unknowns = frozenset(one for reason in reasons for one in reason.part.unknowns)
         roles = examples.roles
@@ -158,8 +157,7 @@ def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
 
 def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:
     """Assert formulas as far as they are satisfiable together; drop the last conflicting one."""
-    import z3
-
+    z3 = fast_z3()
     left = {f"wish {k}": (_name(f"wish {k}"), wish) for k, wish in enumerate(wishes)}
     solver.tell(*(z3.Implies(*pair) for pair in left.values()))
     while left and solver.possible(*(name for name, _ in left.values())) is False:
@@ -186,9 +184,7 @@ class QuestionSolver:
     def __init__(
         self, roles: Iterable[Participant], given: Iterable[Any] = (), *, free: bool = False
     ) -> None:
-        import z3
-
-        self.z3: Any = z3
+        self.z3: Any = fast_z3()
         self.roles = tuple(roles)
         self.told = [*(role.domain for role in self.roles), *given]
         self.fixed: list[Any] = []

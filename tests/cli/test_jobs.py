@@ -60,14 +60,14 @@ def test_what_is_predicted_is_written(jobs, call):
     ],
 )
 def test_rows_are_printed_when_they_are_known(call, monkeypatch, end, status, last):
-    asked = prediction.predict_pair
+    asked = prediction._Rows.of
 
-    def predict_pair(cast, loser, *pair, **more):
-        if loser.name == "upsert":
+    def of(rows, loser):
+        if loser == "upsert":
             raise end
-        return asked(cast, loser, *pair, **more)
+        return asked(rows, loser)
 
-    monkeypatch.setattr(prediction, "predict_pair", predict_pair)
+    monkeypatch.setattr(prediction._Rows, "of", of)
     found, out, err = call("predict", "shop", "--cores", "1")
     lines = out.splitlines()
     assert (found, lines[4]) == (status, "ingest   .       .       .      .       .")

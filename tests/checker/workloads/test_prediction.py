@@ -14,6 +14,7 @@ from isolitmus.checker.delta.instance import DeltaInstance
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.render.prediction import meeting_words, prediction_lines
 from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.pair_formulas import PairFormulas
 from isolitmus.checker.workloads.prediction import _Pair, predict_pair, predict_workload
 from isolitmus.checker.workloads.repairs import try_changes
 from isolitmus.model.errors import Disagreement, IsolitmusError
@@ -141,16 +142,20 @@ def test_what_stops_was_predicted(known, table, loser, winner, under, rows, valu
         assert stopped
 
 
+def pair_of(work, loser, winner, under):
+    return _Pair(PairFormulas(Instances(work), loser, winner, under), loser, winner, under)
+
+
 def _conditions(work, under):
     """What is predicted of loser and winner, and whether its condition holds of some values."""
     from isolitmus.checker.workloads.prediction import implied_comparisons
 
-    pair = _Pair(Instances(work), *work.statements, under)
+    pair = pair_of(work, *work.statements, under)
     meeting = pair.proposal()
     if meeting.word == "never":
         return meeting, lambda _: False
     z3 = pair.asked.z3
-    anything = z3.Or(*(stop for _, stop in pair.stops))
+    anything = z3.Or(*(stop for _, stop in pair.formulas.stops))
     atoms = implied_comparisons(pair.asked, anything, list(pair._atoms()))
 
     def holds(values):
@@ -292,7 +297,7 @@ def test_what_else_was_asked_has_no_say():
     work = read_workload(SAMPLE.format("mask(CAST(id AS STRING), 'X')"), "masked")
     proposed, kept = set(), []
     for k in range(12):
-        pair = _Pair(Instances(work), *work.statements, protocol("delta-serializable"))
+        pair = pair_of(work, *work.statements, protocol("delta-serializable"))
         pair.proposal()
         for apart in (False, True):
             model = pair.asked.example(next(iter(pair.reached.values())), apart=apart)
@@ -343,7 +348,7 @@ def _said(work, under):
     found = {}
     for loser in work.statements:
         for winner in work.statements:
-            pair = _Pair(Instances(work), loser, winner, under)
+            pair = pair_of(work, loser, winner, under)
             found[loser.name, winner.name] = (pair.proposal().word, set(pair.reached))
     return found
 
@@ -387,7 +392,7 @@ def test_who_reads_all_is_stopped_by_whoever_commits(table, loser):
     for winner in STATEMENTS:
         if _fits(table, winner) and "VACUUM" not in winner:
             work = _workload(table, loser, winner)
-            pair = _Pair(Instances(work), *work.statements, protocol("delta-serializable"))
+            pair = pair_of(work, *work.statements, protocol("delta-serializable"))
             said = pair.proposal()
             assert (said.word, said.certain) == ("always", True), winner
 

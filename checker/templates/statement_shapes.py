@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = ["Literal", "Shape", "shape_of"]
+__all__ = ["Literal", "StatementShape", "shape_of"]
 
 TEXTS = ("sql", "origin")
 """Attributes of statements that formulas do not depend on."""
@@ -44,7 +44,7 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shape:
+class StatementShape:
     """Shape of a statement, and its literals in the order of their numbers."""
 
     key: tuple[object, ...]
@@ -57,7 +57,7 @@ class Shape:
         return [value for value, _ in self.literals if isinstance(value, str)]
 
 
-def shape_of(parts: Sequence[object]) -> Shape:
+def shape_of(parts: Sequence[object]) -> StatementShape:
     """Return the shape of statements, conditions and other parts, taken together.
 
     A literal stays in the shape where its value decides the form of a formula: as a factor, a
@@ -80,7 +80,7 @@ def shape_of(parts: Sequence[object]) -> Shape:
         found[literal] = found.get(literal, True) and free
     numbers = {literal: k for k, literal in enumerate(one for one in found if found[one])}
     key = tuple(_without(part, numbers) for part in parts)
-    return Shape(key, tuple(numbers))
+    return StatementShape(key, tuple(numbers))
 
 
 def _literal(value: Value, type_: Type) -> Literal | None:

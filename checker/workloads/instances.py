@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
-from isolitmus.checker.templates.statement_shapes import Shape, shape_of
+from isolitmus.checker.templates.statement_shapes import StatementShape, shape_of
 from isolitmus.checker.templates.statement_template import Template
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
@@ -37,7 +37,7 @@ class Participant:
     """Its read set and write set, as formulas."""
     domain: Any
     """Condition on its parameters, as a formula."""
-    shape: Shape
+    shape: StatementShape
     """Shape of the statement; the literals are unknowns in the formulas."""
     literals: tuple[Any, ...] = ()
     """The unknowns, in the order of the shape's literals."""
@@ -80,7 +80,7 @@ class Instances:
     everybody: Terms = field(init=False)
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
-    _shapes: dict[int, tuple[JobStatement, Shape]] = field(default_factory=dict)
+    _shapes: dict[int, tuple[JobStatement, StatementShape]] = field(default_factory=dict)
     _alike: Counter[tuple[object, ...]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ class Instances:
         assert shape.key == role.shape.key
         return replace(role, name=name, statement=statement, shape=shape)
 
-    def shape(self, one: JobStatement) -> Shape:
+    def shape(self, one: JobStatement) -> StatementShape:
         """Return the shape of a statement with its parameters and its job's condition.
 
         Statements with equal shapes have the same formulas, except for their names and the values

@@ -16,7 +16,7 @@ from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.checker.templates.statement_shapes import Shape
+    from isolitmus.checker.templates.statement_shapes import StatementShape
     from isolitmus.checker.workloads.abort_examples import AbortExample
     from isolitmus.checker.workloads.instances import Instances
     from isolitmus.model.spec import Spec
@@ -63,7 +63,7 @@ class PairFormulas:
         self.z3 = self.asked.z3
         self.found: dict[str, AbortExample] = {}
 
-    def number_texts(self, shapes: Iterable[Shape]) -> None:
+    def number_texts(self, shapes: Iterable[StatementShape]) -> None:
         """Give the texts of these shapes their numbers, in the order of the texts."""
         for text in sorted({text for shape in shapes for text in shape.texts}):
             self.cast.codes.number(text)

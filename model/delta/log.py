@@ -6,6 +6,7 @@ writer left out is None: not every writer records what it read.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +47,17 @@ class LogFile:
     """True if the action changes rows of the table."""
     stats: str | None = None
     """Statistics in JSON, as written."""
-    action: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """All fields of the action."""
+    written: Mapping[str, Any] | bytes = field(default_factory=dict, compare=False, repr=False)
+    """Fields of the action, or its line in the commit."""
+
+    @property
+    def action(self) -> Mapping[str, Any]:
+        """All fields of the action."""
+        if not isinstance(self.written, bytes):
+            return self.written
+        (fields,) = json.loads(self.written).values()
+        found: Mapping[str, Any] = fields
+        return found
 
     @property
     def entry(self) -> tuple[str, str]:

@@ -51,6 +51,7 @@ __all__ = [
     "read_if_there",
     "read_json",
     "read_lines",
+    "read_small",
     "read_text",
     "real_path",
     "shipped_files",
@@ -278,20 +279,24 @@ def read_if_there(path: Path, error: type[IsolitmusError], most: int = TEXT) -> 
     return read_text(path, error, most)
 
 
+def read_small(path: Path | str, error: type[IsolitmusError]) -> bytes | None:
+    """Return the bytes of a file of at most `SMALL` bytes; None if it is larger, or grows."""
+    number, size = _opened(path, error)
+    try:
+        whole = b"" if size > SMALL else os.read(number, size + 1)
+    finally:
+        os.close(number)
+    return whole if len(whole) == size else None
+
+
 def read_lines(path: Path | str, error: type[IsolitmusError]) -> Iterator[str]:
     """Yield the lines of a file without their ends; the file may have any size, a line may not."""
-    number, size = _opened(path, error)
-    if size <= SMALL:  # true of nearly every commit
-        try:
-            whole = os.read(number, size + 1)
-        finally:
-            os.close(number)
-        if len(whole) <= size:
-            lines = decode_bytes(whole, path, error).split("\n")
-            yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
-            return
-        number, _ = _opened(path, error)  # the file grows, or does not report its size
-    with os.fdopen(number, "rb") as file:
+    whole = read_small(path, error)
+    if whole is not None:  # true of nearly every commit
+        lines = decode_bytes(whole, path, error).split("\n")
+        yield from (line.rstrip("\r") for line in (lines if lines[-1] else lines[:-1]))
+        return
+    with open_file(path, error) as file:
         start = 0
         while line := file.readline(LINE + 1):
             if len(line) > LINE:

@@ -171,15 +171,8 @@ def read_file_action(fields: Mapping[str, Any], where: str) -> LogFile:
             _wrong(where, "cardinality", marked, "a number of rows")
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
-    return LogFile(
-        path,
-        identity,
-        marked,
-        partition,
-        fields.get("dataChange") is not False,
-        stats,
-        fields,
-    )
+    unchanged = fields.get("dataChange") is False
+    return LogFile(path, identity, marked, partition, not unchanged, stats, fields)
 
 
 def read_metadata_action(fields: Mapping[str, Any], where: str) -> LogMetadata:

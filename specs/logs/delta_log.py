@@ -22,6 +22,7 @@ from isolitmus.specs.disk.input_files import (
     read_if_there,
     read_json,
     read_lines,
+    read_small,
 )
 from isolitmus.specs.logs.actions import (
     NAME,
@@ -31,6 +32,7 @@ from isolitmus.specs.logs.actions import (
     find_checkpoints,
     parse_action,
 )
+from isolitmus.specs.logs.typed_commits import decode_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,7 +176,13 @@ def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
 
 
 def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
-    return build_commit(version, _actions(_place(table, version), newest=newest))
+    path = _place(table, version)
+    try:
+        data = read_small(path, LogError)
+    except LogError:  # reported below
+        data = None
+    found = None if data is None else decode_commit(version, data)
+    return build_commit(version, _actions(path, newest=newest)) if found is None else found
 
 
 def _place(table: Path, version: int) -> str:

@@ -11,7 +11,12 @@ import numpy as np
 
 from isolitmus.checker.blackbox.events import TIMED, has_times
 from isolitmus.checker.blackbox.explanation import explain_record
-from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.checker.blackbox.judgement import (
+    ORDERED,
+    POLYNOMIAL,
+    RecordVerdict,
+    judge_recorded,
+)
 from isolitmus.checker.checks.history_verdicts import (
     LISTED,
     UNOBSERVED,
@@ -20,7 +25,7 @@ from isolitmus.checker.checks.history_verdicts import (
 )
 from isolitmus.model.blackbox_history import UNKNOWN, ListHistory
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.errors import Limit, UnknownName, near
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue_titles import titles_of_kind
 
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from isolitmus.model.blackbox_history import RegisterHistory
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["ASKED", "check_recorded"]
+__all__ = ["ASKED", "check_recorded", "refuse_unknown_levels"]
 
 ASKED = POLYNOMIAL + ORDERED
 """Levels that can be checked on every recorded history, from weakest to strongest."""
@@ -88,6 +93,7 @@ def check_recorded(
     known = EVERY if in_time else ASKED
     there = RECORDED_NAMES | ({"rt"} if in_time else set())
     asked = asked or known
+    refuse_unknown_levels(name, asked)
     for one in asked:
         if one not in known:
             raise UnknownName(_refusal(name, one, known, there))
@@ -99,9 +105,7 @@ def check_recorded(
         weaker = implied_levels(one, implies)
         said = (verdict for name, verdict in verdicts.items() if name in weaker)
         broken = next((verdict for verdict in said if isinstance(verdict, Forbidden)), None)
-        verdicts[one] = broken or explain_record(
-            judge_recorded(history, one, budget=budget), budget
-        )
+        verdicts[one] = broken or explain_record(_judged(history, one, budget), budget)
     assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED,)
     assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
     return HistoryVerdicts(
@@ -116,14 +120,40 @@ def check_recorded(
     )
 
 
+def _judged(history: RegisterHistory | ListHistory, level: str, budget: Budget) -> RecordVerdict:
+    """Return the verdict of a level; unknown if a limit ends it, also in a long call of NumPy."""
+    try:
+        with budget.interrupting():
+            return judge_recorded(history, level, budget=budget)
+    except Limit as limit:
+        return RecordVerdict(history.registers, level, "unknown", reason=str(limit))
+
+
+def refuse_unknown_levels(name: str, asked: Sequence[str]) -> None:
+    """Raise UnknownName for a level that does not exist, before a history is read.
+
+    Examples
+    --------
+    >>> refuse_unknown_levels("h.txt", ["serialisable"])
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: h.txt: unknown level 'serialisable' for recorded ...
+    """
+    from isolitmus.specs.files.catalogue import spec
+
+    for one in asked:
+        if one not in EVERY:
+            try:
+                spec(one)
+            except UnknownName:
+                why = f"{name}: unknown level '{one}' for recorded histories{near(one, EVERY)}"
+                raise UnknownName(why) from None
+
+
 def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str]) -> str:
     """Return the reason why a level cannot be checked on a recorded history."""
     from isolitmus.specs.files.catalogue import spec
 
-    try:
-        known = spec(asked)
-    except UnknownName:
-        return f"{name}: unknown level '{asked}' for recorded histories{near(asked, levels)}"
+    known = spec(asked)
     relations = {need for need in known.needs if need[:1].islower()}
     lacking = sorted(relations.difference(there) | (known.needs & known.given.keys()))
     if lacking:

@@ -219,9 +219,10 @@ def _recorded(
     path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
 ) -> tuple[str, HistoryVerdicts]:
     """Return a summary of a recorded history and its verdicts."""
-    from isolitmus.checker.checks.blackbox_check import check_recorded
+    from isolitmus.checker.checks.blackbox_check import check_recorded, refuse_unknown_levels
     from isolitmus.specs.histories.recorded_history import recorded_history
 
+    refuse_unknown_levels(str(path), asked or ())
     try:
         with budget.interrupting():
             history = recorded_history(path, format_)

@@ -51,11 +51,15 @@ def process_pool(
 
 @contextmanager
 def ignore_interrupts() -> Iterator[None]:
-    """Block SIGINT (Ctrl-C) until the block ends; processes that start in it never receive one."""
+    """Block Ctrl-C and the signal of a limit until the block ends.
+
+    A process whose start is interrupted would print a traceback. Processes that start in the block
+    never receive a Ctrl-C.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGUSR1})
     try:
         yield
     finally:
@@ -64,6 +68,8 @@ def ignore_interrupts() -> Iterator[None]:
 
 def _begin(begin: Callable[..., None], given: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     begin(*given)
 

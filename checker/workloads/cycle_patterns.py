@@ -23,6 +23,7 @@ from isolitmus.checker.templates.instance_frames import (
     SymbolicFrame,
     may_miss,
 )
+from isolitmus.checker.workloads.instances import pair_names
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.sql.statement import Read
 
@@ -221,7 +222,7 @@ class PatternQuestion:
 
 @dataclass
 class _GeneralQuestion:
-    """A pattern as formulas, for all statements with the shapes of its members."""
+    """A question as formulas, for all statements with the shapes of its members."""
 
     members: tuple[Participant, ...]
     asked: QuestionSolver
@@ -278,15 +279,46 @@ class PatternSearch:
         """
         key = kind, self.instances.kind(a), self.instances.kind(b)
         if key not in self._depends:
-            members = self.instances.pair(a, b)
-            ways = [formula for _, formula in self._ways(AssumedDependency(kind, 0, 1), members)]
-            asked = QuestionSolver(members)
-            either = asked.z3.Or(*ways)
-            possible = bool(ways) and asked.possible(either) is not False
-            about = f"{members[0].name} {kind} {members[1].name}"
-            no = RefutedPattern("no dependency", about, partial(asked.text, either))
-            self._depends[key] = Dependency(possible, (no,) if ways and not possible else ())
+            found = self._dependency(kind, a, b)
+            asked = found.asked
+            if found.free:
+                named = zip(found.members, (a, b), pair_names(a, b), strict=True)
+                asked = asked.about([self.instances.playing(*one) for one in named])
+            possible = any(
+                not found.rules_out(way) and asked.possible(*formulas) is not False
+                for way, formulas in found.ways.items()
+            )
+            about = f" {kind} ".join(pair_names(a, b))
+            no = RefutedPattern("no dependency", about, partial(self._dependency_text, kind, a, b))
+            self._depends[key] = Dependency(possible, (no,) if found.ways and not possible else ())
         return self._depends[key]
+
+    def _dependency(self, kind: str, a: JobStatement, b: JobStatement) -> _GeneralQuestion:
+        """Return the question of a dependency for all statements with the shapes of two."""
+        key = kind, self.instances.shape(a).key, self.instances.shape(b).key
+        found = self._generals.get(key)
+        if found is None:
+            free = max(map(self.instances.alike, (a, b))) > 1
+            members = self.instances.pair(a, b)
+            either = self._either(kind, members)
+            asked = QuestionSolver(members, free=free)
+            found = _GeneralQuestion(members, asked, either, free)
+            if free:
+                self._generals[key] = found
+        return found
+
+    def _dependency_text(self, kind: str, a: JobStatement, b: JobStatement) -> str:
+        """Return the question of a dependency between two statements."""
+        members = self.instances.pair(a, b)
+        (formulas,) = self._either(kind, members).values()
+        return QuestionSolver(members).text(*formulas)
+
+    def _either(
+        self, kind: str, members: Sequence[Participant]
+    ) -> dict[WayNumbers, tuple[Any, ...]]:
+        """Return all ways of a dependency as one way; empty if there is none."""
+        ways = self._ways(AssumedDependency(kind, 0, 1), members)
+        return {(): (self.z3.Or(*(formula for _, formula in ways)),)} if ways else {}
 
     def _ask(self, danger: CyclePattern) -> PatternQuestion:
         """Return the question of a pattern: its possible ways, and those proved impossible."""

@@ -348,3 +348,12 @@ def test_lists(call, tmp_path, monkeypatch):
         " read-committed-biswas-enea (incompatible orders);" in out
     )
     assert "neither list begins the other: transaction 4" in out
+
+
+def test_an_unknown_level_is_refused_before_a_history_is_read(call, tmp_path):
+    path = tmp_path / "h.txt"
+    path.write_text("r(0,0,0,0)\nr(0,5,1,1)\nnonsense")
+    status, _, err = call("check", str(path), "--level", "serialisable")
+    assert (status, "did you mean 'serializable'?" in err) == (2, True)
+    status, _, err = call("check", str(path), "--level", "serializable")
+    assert (status, "h.txt:3" in err) == (2, True)

@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -303,3 +306,20 @@ def test_a_page_of_predictions_says_what_is_assumed(jobs, call):
     call("predict", "--ddl", "t.sql", "a.sql", "--html", "page.html")
     said = "<li>Conflicts do not depend on delta.autoOptimize.optimizeWrite = true of events"
     assert said in (jobs / "page.html").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", ["0.2", "0.4", "0.6"])
+def test_a_limit_at_the_start_of_the_processes_leaves_no_traceback(tmp_path, seconds):
+    """A process whose start is cut off would print one. The jobs are more than a pipe holds."""
+    sql = f"DELETE FROM t WHERE id = :id AND name <> '{'x' * 2000}'"
+    jobs = [f'[jobs.j{k}]\nsql = "{sql}"\nparameters = {{ id = "INT" }}\n' for k in range(40)]
+    path = tmp_path / "jobs.toml"
+    path.write_text('ddl = "CREATE TABLE t (id INT, name STRING) USING delta"\n' + "".join(jobs))
+    words = ("predict", str(path), "--cores", "2", "--time", seconds)
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "isolitmus"), *words],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode in (0, 3)
+    assert "Traceback" not in done.stderr, done.stderr

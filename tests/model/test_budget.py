@@ -220,6 +220,22 @@ def test_a_wait_after_a_solver_hears_ctrl_c():
     assert not done.is_set()
 
 
+def test_a_measurement_that_waited_for_another_thread_does_not_delay_the_next(monkeypatch):
+    """A thread that computes holds Python's lock; the wait for it is no time of the measurement."""
+
+    def waited():
+        time.sleep(0.2)
+        return 1 if len(looks) < 1 else 9
+
+    looks = []
+    monkeypatch.setattr(budgets, "in_use", waited)
+    budget = Budget(memory=5)
+    looks += [budget.spent()]
+    time.sleep(2 * budgets.PACE)
+    assert looks == [None]
+    assert isinstance(budget.spent(), MemoryLimit)
+
+
 class Slow:
     """Something whose finalizer takes longer than the limit."""
 

@@ -79,7 +79,7 @@ def formulas(instances, under, loser, winner):
     return [str(one) for one in (*stops, *frame.given, *said, *values)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.sampled_from(TEMPLATES), st.sampled_from(TEMPLATES), LITERALS, LITERALS)
 @example(TEMPLATES[0], TEMPLATES[4], {"a": 0, "b": 1, "c": 24, "s": "a", "u": "b"},
          {"a": 1, "b": 0, "c": 24, "s": "a", "u": "b"})  # fmt: skip
@@ -119,7 +119,7 @@ def answers(pairs):
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     st.lists(st.sampled_from(TEMPLATES), min_size=2, max_size=2, unique=True),
     st.lists(LITERALS, min_size=2, max_size=3),
@@ -137,7 +137,7 @@ def test_predictions_are_those_of_each_pair_alone(templates, literals, under):
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(
     st.lists(st.sampled_from(TEMPLATES), min_size=2, max_size=2, unique=True),
     st.lists(LITERALS, min_size=2, max_size=2),

@@ -1,4 +1,4 @@
-"""Benchmark of conflict prediction and robustness for 2 to 20 jobs: a Markdown table.
+"""Benchmark of conflict prediction and robustness for 2 to 50 jobs: a Markdown table.
 
 The jobs are copies of the shop's jobs, each with a literal of its own, so that no two statements
 are equal. Times are seconds of one processor, in one process; for ``predict`` also elapsed seconds
@@ -18,7 +18,7 @@ from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
 
-SIZES = (2, 5, 10, 20)
+SIZES = (2, 5, 10, 20, 50)
 LEVELS = ("delta-serializable", "delta-write-serializable")
 
 

@@ -1,4 +1,4 @@
-"""Z3 with connectives that build formulas without its conversions.
+"""Z3 with connectives and comparisons that build formulas without its conversions.
 
 Z3's Python layer looks for the context of each operand, converts it to a formula, and tests its
 sort; that takes several times as long as the call of the solver. Here all operands are formulas in
@@ -16,7 +16,10 @@ __all__ = ["fast_z3"]
 
 @cache
 def fast_z3() -> Any:
-    """Return the module z3 with fast ``And``, ``Or``, ``Not`` and ``Implies``.
+    """Return the module z3 with fast connectives, and with fast comparisons of its own.
+
+    ``And``, ``Or``, ``Not`` and ``Implies`` are those of z3. ``at_most``, ``below`` and ``equal``
+    compare terms of one sort; ``integer`` and ``real`` are the terms of a number.
 
     Examples
     --------
@@ -24,6 +27,8 @@ def fast_z3() -> Any:
     >>> a, b = z3.Bools("a b")
     >>> z3.Implies(z3.And(a, True), z3.Or(z3.Not(b), a))
     Implies(And(a, True), Or(Not(b), a))
+    >>> z3.at_most(z3.integer(0), z3.Int("n"))
+    0 <= n
     """
     import z3
 
@@ -47,5 +52,16 @@ def fast_z3() -> Any:
     def implication(premise: Any, conclusion: Any) -> Any:
         return formula(core.Z3_mk_implies(ref, *operands((premise, conclusion))), context)
 
+    def at_most(low: Any, high: Any) -> Any:
+        return formula(core.Z3_mk_le(ref, low.ast, high.ast), context)
+
+    def below(low: Any, high: Any) -> Any:
+        return formula(core.Z3_mk_lt(ref, low.ast, high.ast), context)
+
+    def equal(a: Any, b: Any) -> Any:
+        return formula(core.Z3_mk_eq(ref, a.ast, b.ast), context)
+
+    compared = {"at_most": at_most, "below": below, "equal": equal}
+    numerals = {"integer": cache(z3.IntVal), "real": cache(z3.RealVal)}
     fast = {"And": conjunction, "Or": disjunction, "Not": negation, "Implies": implication}
-    return SimpleNamespace(**{**vars(z3), **fast})
+    return SimpleNamespace(**{**vars(z3), **fast, **compared, **numerals})

@@ -121,7 +121,8 @@ class Terms:
 
     def is_null_partition(self, value: Any) -> Any:
         """Return the formula that a string is stored as NULL in a partition column."""
-        return self.z3.Or(*(value == self.codes.term(text) for text in NULL_PARTITIONS))
+        z3, term = self.z3, self.codes.term
+        return z3.Or(*(z3.equal(value, term(text)) for text in NULL_PARTITIONS))
 
     def fresh(self, type_: Type, name: str, *, nulls: bool = True) -> ValueTerm:
         """Return an arbitrary value; not NULL if `nulls` is False."""
@@ -408,27 +409,30 @@ class Codes:
                 low = -high
             case _:
                 return []
-        return [low <= term, term <= high]
+        z3 = fast_z3()
+        number = z3.integer if term.is_int() else z3.real
+        return [z3.at_most(number(low), term), z3.at_most(term, number(high))]
 
     def usual(self, term: Any, type_: Type) -> list[Any]:
         """Return the formulas that restrict a term to values for a readable counterexample."""
-        import z3
-
+        z3 = fast_z3()
         match type_:
             case "INT" | "BIGINT":
-                return [term > 0, term <= 100]
+                return [z3.below(z3.integer(0), term), z3.at_most(term, z3.integer(100))]
             case "DATE":
-                return [term >= DAY.toordinal(), term < DAY.toordinal() + DAYS]
+                first, end = z3.integer(DAY.toordinal()), z3.integer(DAY.toordinal() + DAYS)
+                return [z3.at_most(first, term), z3.below(term, end)]
             case "TIMESTAMP":
                 first = _moment(datetime.combine(DAY, time()))
                 day = z3.ToInt(z3.ToReal(term - first) / DAY_LONG)
                 return [term == first + day * DAY_LONG, day >= 0, day < DAYS]
             case "STRING":
-                return [z3.Or(*(term == self.term(text) for text in USUAL))]
+                return [z3.Or(*(z3.equal(term, self.term(text)) for text in USUAL))]
             case _ if type_ == "BOOLEAN" or is_opaque(type_):
                 return []
             case _:
-                return [z3.IsInt(term), term > 0, term <= 100]
+                over, most = z3.below(z3.real(0), term), z3.at_most(term, z3.real(100))
+                return [z3.IsInt(term), over, most]
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -454,14 +458,13 @@ class Codes:
 
     def term(self, value: Value) -> Any:
         """Return the Z3 literal of a value that is not NULL."""
-        import z3
-
+        z3 = fast_z3()
         if isinstance(value, bool):
             return z3.BoolVal(value)
         number = self.number(value)
         if isinstance(value, int | date):
-            return z3.IntVal(int(number))
-        return z3.RealVal(str(number))
+            return z3.integer(int(number))
+        return z3.real(str(number))
 
     def value(self, number: Fraction, type_: Type) -> Value:
         """Return the value that a number encodes.

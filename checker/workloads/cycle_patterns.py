@@ -347,6 +347,8 @@ class PatternSearch:
                 continue
             question.unsure |= said is None
             question.ways.append(way)
+        if not general.free:
+            general.asked.rest()
         return question
 
     def _general(self, danger: CyclePattern, choices: Sequence[WayNumbers]) -> _GeneralQuestion:

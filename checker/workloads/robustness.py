@@ -324,7 +324,7 @@ class _Promises:
 
     def _with_runs(self, found: Robustness) -> Robustness:
         """Return the answer with runs found for other promises that violate this one."""
-        if self.trials is None:
+        if self.trials is None or (found.word, found.seen) == ("unsafe", "unsafe"):
             return found
         known = {one.danger.key for one in found.counterexamples}
         more = [one for one in self.trials.breaking(found.promise) if one.danger.key not in known]
@@ -336,8 +336,6 @@ class _Promises:
                 f" {more[0]!r}"
             )
         if found.word == "unsafe":
-            if found.seen == "unsafe":
-                return found
             more = [one for one in more if not one.explained]
         counterexamples = sorted(
             (*found.counterexamples, *more), key=lambda one: len(one.danger.members)

@@ -189,10 +189,19 @@ class QuestionSolver:
         self.told = [*(role.domain for role in self.roles), *given]
         self.fixed: list[Any] = []
         self._examples = Examples(self.roles)
-        self._solver = LimitedSolver(main=True)
         if not free:
             self.told += _fixed(self.roles)
-        self._solver.tell(*value_bounds(self.roles), *self.told)
+        self._solver: LimitedSolver | None = self._begin()
+
+    def _begin(self) -> LimitedSolver:
+        """Return a solver with the formulas that are common to all questions."""
+        solver = LimitedSolver(main=True)
+        solver.tell(*value_bounds(self.roles), *self.told)
+        return solver
+
+    def rest(self) -> None:
+        """Free the solver's memory until the next question."""
+        self._solver = None
 
     def about(self, roles: Iterable[Participant]) -> QuestionSolver:
         """Return a solver for these participants, which play the roles of those with free literals.
@@ -206,21 +215,23 @@ class QuestionSolver:
         return found
 
     @contextmanager
-    def within(self, *formulas: Any) -> Iterator[None]:
+    def within(self, *formulas: Any) -> Iterator[LimitedSolver]:
         """Assert formulas for all questions of a block."""
+        if self._solver is None:
+            self._solver = self._begin()
         with self._solver.within(*formulas):
-            yield
+            yield self._solver
 
     def possible(self, *parts: Any) -> bool | None:
         """Return whether formulas are satisfiable; None if the solver gives up."""
-        with self.within(*self.fixed, *parts):
-            return self._solver.possible()
+        with self.within(*self.fixed, *parts) as solver:
+            return solver.possible()
 
     def model_of(self, *parts: Any) -> tuple[bool | None, Solution | None]:
         """Return whether formulas are satisfiable, and a model if they are."""
-        with self.within(*self.fixed, *parts):
-            said = self._solver.possible()
-            return said, self._solver.model if said else None
+        with self.within(*self.fixed, *parts) as solver:
+            said = solver.possible()
+            return said, solver.model if said else None
 
     def example(self, *parts: Any, wanted: Any = None, apart: bool = False) -> Solution | None:
         """Return a model of formulas with simple values, or None.
@@ -236,8 +247,8 @@ class QuestionSolver:
 
     def text(self, *parts: Any) -> str:
         """Return a question in SMT-LIB."""
-        with self.within(*self.fixed, *parts):
-            return str(self._solver.solver.to_smt2())
+        with self.within(*self.fixed, *parts) as solver:
+            return str(solver.solver.to_smt2())
 
 
 def _fixed(roles: Iterable[Participant]) -> list[Any]:

@@ -173,7 +173,7 @@ def measured(what: str, *command: str) -> str:
     else:
         counts = [f"{name}: {v['verdict']}" for name, v in document["levels"].items()]
     cells = [
-        what, f"{commits:,}", f"{wall:.1f} s", f"{commits / document['seconds']:,.0f}",
+        what, f"{commits:,}", f"{wall:.2f} s", f"{commits / document['seconds']:,.0f}",
         f"{memory:.0f} MiB", "; ".join(counts),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |\n"

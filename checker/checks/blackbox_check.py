@@ -138,10 +138,10 @@ def refuse_unknown_levels(name: str, asked: Sequence[str]) -> None:
     Traceback (most recent call last):
     isolitmus.model.errors.UnknownName: h.txt: unknown level 'serialisable' for recorded ...
     """
-    from isolitmus.specs.files.catalogue import spec
-
     for one in asked:
         if one not in EVERY:
+            from isolitmus.specs.files.catalogue import spec
+
             try:
                 spec(one)
             except UnknownName:

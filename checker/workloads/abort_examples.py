@@ -10,7 +10,7 @@ file as the others and in a file of its own.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,12 @@ from isolitmus.checker.workloads.counterexamples import (
     value_of,
 )
 from isolitmus.checker.workloads.instances import value_bounds
+from isolitmus.checker.workloads.pair_formulas import AbortExample
 from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Row
 
-__all__ = ["AbortExample", "AbortExamples"]
+__all__ = ["AbortExamples"]
 
 MODELS = 4
 """Maximum number of solver models that are executed for one exception."""
@@ -54,26 +54,6 @@ TESTS = 250
 """Maximum number of initial tables of one model that are executed to find its exception."""
 COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
 """Outcomes of a retry."""
-
-
-@dataclass(slots=True)
-class AbortExample:
-    """Smallest test that ends with an exception."""
-
-    test: Litmus
-    run: Execution
-    """Execution of the test."""
-    proposal: Proposal
-    """Values from which the test was made."""
-    fails: bool = False
-    """True if a retry failed in some test with this exception."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Number of initial rows, and of statements that insert them."""
-        inserts = [one for one in self.test.init if isinstance(one, Insert)]
-        values = [b for one in inserts for b in one.query if isinstance(b, Values)]
-        return sum(len(branch.rows) for branch in values), len(inserts)
 
 
 class AbortExamples:

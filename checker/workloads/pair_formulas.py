@@ -6,23 +6,47 @@ They are built once for all pairs of statements with the same shapes.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
+from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.checker.templates.statement_shapes import StatementShape
-    from isolitmus.checker.workloads.abort_examples import AbortExample
+    from isolitmus.checker.workloads.counterexamples import Proposal
     from isolitmus.checker.workloads.instances import Instances
+    from isolitmus.model.execution import Execution
+    from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement
 
-__all__ = ["PairFormulas"]
+__all__ = ["AbortExample", "PairFormulas"]
+
+
+@dataclass(slots=True)
+class AbortExample:
+    """Smallest test that ends with an exception."""
+
+    test: Litmus
+    run: Execution
+    """Execution of the test."""
+    proposal: Proposal
+    """Values from which the test was made."""
+    fails: bool = False
+    """True if a retry failed in some test with this exception."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of initial rows, and of statements that insert them."""
+        inserts = [one for one in self.test.init if isinstance(one, Insert)]
+        values = [b for one in inserts for b in one.query if isinstance(b, Values)]
+        return sum(len(branch.rows) for branch in values), len(inserts)
 
 
 class ExampleFormulas(NamedTuple):

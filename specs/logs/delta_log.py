@@ -32,7 +32,6 @@ from isolitmus.specs.logs.actions import (
     find_checkpoints,
     parse_action,
 )
-from isolitmus.specs.logs.typed_commits import decode_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,6 +175,8 @@ def commits_since(table: Path, version: int = -1) -> tuple[LogCommit, ...]:
 
 
 def _commit(table: Path, version: int, *, newest: bool) -> LogCommit:
+    from isolitmus.specs.logs.typed_commits import decode_commit  # executors have no msgspec
+
     path = _place(table, version)
     try:
         data = read_small(path, LogError)

@@ -20,7 +20,7 @@ from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
-from peers import ISOLITMUS, MEASURE
+from peers import ISOLITMUS, OUT_OF_TIME, SECONDS, run
 
 LEVELS = {
     "read-atomic": "atomic-read",
@@ -33,8 +33,6 @@ LEVELS = {
 Event = tuple[str, int, int | None]
 """An operation: r or w, key, and version; None is the initial version."""
 Sessions = list[list[list[Event]]]
-SECONDS = 60
-"""Limit of a command."""
 
 
 def small(draw: random.Random) -> Sessions:
@@ -177,14 +175,8 @@ def compare(dbcop: str, many: int) -> None:
 
 def measured(command: list[str]) -> float | None:
     """Return the processor seconds of a command; None if it takes longer than the limit."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-S", "-c", MEASURE, *command],
-            capture_output=True, text=True, check=True, timeout=SECONDS,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return None
-    return float(done.stdout.split()[0])
+    processor, _, status, _ = run(command)
+    return None if status == OUT_OF_TIME else processor
 
 
 def race(dbcop: str, sizes: list[int], rounds: int) -> None:

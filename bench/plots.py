@@ -7,6 +7,17 @@ from isolitmus.checker.render.plots import scaling_svg
 
 HERE = Path(__file__).parent
 NUMBER = re.compile(r"[\d,]+(\.\d+)?")
+BESIDE = {
+    "awdit.svg": ("AWDIT", ("read-committed-biswas-enea", "causal"), "Zipf, holds"),
+    "dbcop.svg": ("dbcop", ("causal", "serializable"), ""),
+    "veristrong-holds.svg": (
+        "VeriStrong", ("serializable", "snapshot-isolation"), "3 writers a key, holds"
+    ),
+    "veristrong-forbidden.svg": (
+        "VeriStrong", ("serializable", "snapshot-isolation"), "3 writers a key, lost update"
+    ),
+}  # fmt: skip
+"""Plots beside another checker: its name, the levels, and the end of the histories' names."""
 
 
 def tables(text: str) -> list[list[dict[str, str]]]:
@@ -25,6 +36,25 @@ def number(cell: str) -> float:
     found = NUMBER.search(cell)
     assert found is not None, cell
     return float(found[0].replace(",", ""))
+
+
+def beside(
+    text: str, peer: str, levels: tuple[str, ...], case: str
+) -> dict[str, list[tuple[float, float]]]:
+    """Return the median processor seconds by number of transactions, for each program and level.
+
+    A run without an answer is left out.
+    """
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for row in (row for table in tables(text) for row in table if f"{peer}: CPU" in row):
+        history = next(iter(row.values()))
+        if row["level"] in levels and history.endswith(case):
+            for who in ("isolitmus", peer):
+                median = row[f"{who}: CPU"].partition(", ")[2]
+                if median:
+                    point = number(history), number(median)
+                    lines.setdefault(f"{who}, {row['level']}", []).append(point)
+    return lines
 
 
 def drawn(text: str) -> dict[str, str]:
@@ -47,6 +77,14 @@ def drawn(text: str) -> dict[str, str]:
         "audits.svg": scaling_svg(
             "How long audits take, by the length of the log", "commits", "s", audits
         ),
+    } | {
+        name: scaling_svg(
+            f"Processor seconds of isolitmus and {peer}{case and ': '}{case}",
+            "transactions",
+            "s",
+            beside(text, peer, levels, case),
+        )
+        for name, (peer, levels, case) in BESIDE.items()
     }
 
 

@@ -4,8 +4,8 @@ The histories are generated and serializable: sessions take turns at random, eac
 alone, and each operation is a read or a write, with equal probability, of a key with Zipf's
 distribution. The recording has what a correct database would record; verifying that takes the
 longest. With ``--stale``, that share of the transactions reads an older state, so that the history
-is not serializable. Each row is a process of its own. Seconds are of one processor; memory is the
-peak of the process, with the history.
+is not serializable; other benchmarks plant an anomaly at its end. Each row is a process of its own.
+Seconds are of one processor; memory is the peak of the process, with the history.
 """
 
 from __future__ import annotations
@@ -30,6 +30,11 @@ SIZES = [
 ]
 BEHIND = 5
 """Number of transactions by which the reads of a stale one lag behind."""
+PLANTED = {
+    "write skew": [[(0, 0), (0, 1), (1, 0)], [(0, 0), (0, 1), (1, 1)]],
+    "lost update": [[(0, 0), (1, 0)], [(0, 0), (1, 0)]],
+}
+"""Anomalies: transactions as pairs of 0 for a read, 1 for a write, and key 0 or 1."""
 
 
 def generated(
@@ -41,11 +46,13 @@ def generated(
     *,
     stale: float = 0.0,
     zipf: bool = True,
+    planted: str = "",
 ) -> RegisterHistory:
     """Return a history of transactions that ran one after another.
 
     The share ``stale`` of them reads the state before the last transactions. Keys have Zipf's
-    distribution, or else equal probability.
+    distribution, or else equal probability. The transactions of the anomaly ``planted``, each in a
+    session of its own, read the last state of the two most popular keys.
     """
     random = np.random.default_rng(seed)
     session = np.sort(random.permutation(np.arange(transactions) % sessions))
@@ -74,16 +81,20 @@ def generated(
         overwritten.append({at: int(there[at]) for at in own})
         for at, new in own.items():
             there[at] = new
+    added = PLANTED.get(planted, [])
+    more = np.array([event for one in added for event in one], int).reshape(-1, 2)
+    count = transactions * operations + np.arange(len(more) + 1)
+    ends = count[0] + np.cumsum([len(one) for one in added], dtype=int)
     return RegisterHistory(
         [f"k{k}" for k in range(keys)],
-        [f"s{s}" for s in range(sessions)],
-        session,
-        np.zeros(transactions, int),
-        np.arange(transactions + 1) * operations,
-        is_write.reshape(-1),
-        key.reshape(-1),
-        value.reshape(-1),
-        np.arange(1, transactions * operations + 1),
+        [f"s{s}" for s in range(sessions + len(added))],
+        np.append(session, sessions + np.arange(len(added))),
+        np.zeros(transactions + len(added), int),
+        np.append(np.arange(transactions + 1) * operations, ends),
+        np.append(is_write, more[:, 0] == 1),
+        np.append(key, more[:, 1]),
+        np.append(value, np.where(more[:, 0] == 1, count[:-1], there[more[:, 1]])),
+        np.arange(1, count[-1] + 1),
     )
 
 

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 __all__ = [
     "add_edges",
     "adjacency",
+    "begins_run",
     "chain_graph",
     "drop_chain_edges",
     "find_cheap_cycles",
     "find_cycle",
     "find_path",
+    "latest_edges",
     "reaches",
+    "stable_order",
     "strong_components",
     "topological_order",
     "update_clocks",
@@ -40,6 +43,34 @@ STARTS = 64
 """Number of start nodes, about, from which `find_cycle` looks for a shortest cycle."""
 WALKS = 8
 """Number of walks, about, by which it finds nodes on cycles first."""
+
+
+def stable_order(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the indices that sort numbers from 0; equal numbers keep their order.
+
+    Where each number fits into one int64 with its index, these are sorted: many times as fast as
+    NumPy's stable argsort.
+
+    Examples
+    --------
+    >>> stable_order(np.array([2, 0, 2, 1])).tolist()
+    [1, 3, 0, 2]
+    """
+    bits = len(number).bit_length()
+    if int(number.max(initial=0)) >> (63 - bits):
+        return np.argsort(number, kind="stable")
+    packed = number.astype(np.int64) << bits
+    packed |= np.arange(len(number))
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed
+
+
+def begins_run(column: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return, for each row, whether it differs from the row before it."""
+    begins = np.ones(len(column), bool)
+    begins[1:] = column[1:] != column[:-1]
+    return begins
 
 
 def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -64,7 +95,7 @@ def adjacency(size: int, source: NDArray[np.int64]) -> tuple[NDArray[np.int64], 
     >>> [column.tolist() for column in adjacency(3, np.array([2, 0, 2]))]
     [[1, 0, 2], [0, 1, 1, 3]]
     """
-    edges = np.argsort(source, kind="stable")
+    edges = stable_order(source)
     starts = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(source, minlength=size), out=starts[1:])
     return edges, starts
@@ -93,6 +124,35 @@ def topological_order(
     return np.array(order, np.int64)
 
 
+def latest_edges(
+    chain: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the numbers of edges that imply the others.
+
+    An edge between two chains is implied if an edge to the same node of its target's chain, or to
+    an earlier one, comes from the same node of its source's chain, or from a later one.
+
+    Parameters
+    ----------
+    chain : ndarray of int64, shape (n_nodes,)
+        Chain of each node; those of a chain are adjacent, and edges link each to the next.
+    source, target : ndarray of int64, shape (n_edges,)
+        Edges, with those that link the chains.
+
+    Examples
+    --------
+    >>> edges = np.array([0, 2, 1, 0, 1]), np.array([1, 3, 2, 3, 3])
+    >>> latest_edges(np.array([0, 0, 1, 1]), *edges).tolist()
+    [0, 2, 1]
+    """
+    size, width = len(chain), int(chain.max(initial=0)) + 1
+    edges = stable_order(chain[source] * size + target)
+    source, to = source[edges], chain[target[edges]]
+    pair = chain[source] * width + to
+    latest = np.maximum.accumulate(pair * size + source)
+    return edges[begins_run(latest) | (chain[source] == to)]
+
+
 def find_cycle(
     size: int, source: NDArray[np.int64], target: NDArray[np.int64]
 ) -> tuple[int, ...] | None:
@@ -113,8 +173,8 @@ def find_cycle(
         free = np.zeros(size, bool)
         free[topological_order(size, tails[edges], heads[edges])] = True
         edges = edges[~free[source[edges]] & ~free[target[edges]]]
-    if not len(edges):
-        return None
+        if not len(edges):
+            return None
     nodes, ends = np.unique(np.append(source[edges], target[edges]), return_inverse=True)
     tails, heads = np.split(ends, 2)
     out, starts = adjacency(len(nodes), tails)

@@ -349,6 +349,9 @@ class EdgeColumns:
 
 def concatenate_edges(parts: Sequence[EdgeColumns]) -> EdgeColumns:
     """Return the edges of all parts, one part after another."""
+    parts = [part for part in parts if len(part)] or parts[:1]
+    if len(parts) == 1:
+        return parts[0]
     return EdgeColumns(
         np.concatenate([part.source for part in parts]),
         np.concatenate([part.target for part in parts]),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolitmus.checker.blackbox.columnar_graph import begins_run, stable_order
 from isolitmus.checker.blackbox.precedence import EdgeColumns, operation_name
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN
 from isolitmus.model.display import ReadableRepr
@@ -161,22 +162,23 @@ class LastWrites:
 
     def __init__(self, history: RegisterHistory) -> None:
         keys, size = len(history.keys), len(history.session)
-        key = history.key.astype(np.int64)
-        code = _codes(np.append(history.value, INITIAL), keys)
         self.owner: NDArray[np.int64] = np.repeat(np.arange(size), np.diff(history.first))
         """Shape (n_operations,): transaction of each operation."""
-        self.cell: NDArray[np.int64] = code[:-1] * keys + key
-        """Shape (n_operations,): cell of each operation."""
-        self.before, self.last = last_own_writes(self.owner * keys + key, history.is_write)
+        self.before, self.last = last_own_writes(self.owner * keys + history.key, history.is_write)
         """``before``, shape (n_operations,): previous write of the same transaction to the key, or
         -1. ``last``: operation indices of the last writes.
         """
+        cell = _codes(np.append(history.value, INITIAL), keys)
+        cell *= keys
+        cell[:-1] += history.key
+        self.cell: NDArray[np.int64] = cell[:-1]
+        """Shape (n_operations,): cell of each operation."""
         self.external: NDArray[np.int64] = np.flatnonzero(~history.is_write & (self.before < 0))
         """Operation indices of the external reads: those without an own write before them."""
         final = self.last[history.status[self.owner[self.last]] != ABORTED]
-        left = np.append(self.cell[final], code[-1] * keys + np.arange(keys))
+        left = np.append(self.cell[final], cell[-1] + np.arange(keys))
         by = np.append(self.owner[final], np.full(keys, size))
-        sort = np.argsort(left, kind="stable")
+        sort = stable_order(left)
         self.left, self.by = left[sort], by[sort]
         """Sorted cells of the last writes, and the transaction of each."""
 
@@ -195,7 +197,7 @@ class LastWrites:
             them.
         """
         cell = self.cell[reads]
-        order = np.argsort(cell)  # a search for ascending numbers stays in the cache
+        order = stable_order(cell)  # a search for ascending numbers stays in the cache
         low, many = np.empty_like(order), np.empty_like(order)
         low[order], many[order] = span(self.left, cell[order])
         return low, many
@@ -240,7 +242,6 @@ def attribute_reads(
     >>> seen.writer.tolist(), seen.flaws
     ([0], (transaction 2 (session t, line 3) read x = 8, which no transaction wrote,))
     """
-    key = history.key.astype(np.int64)
     cells = LastWrites(history)
     owner, external, last = cells.owner, cells.external, cells.last
     low, many = cells.writers(external)
@@ -271,7 +272,7 @@ def attribute_reads(
     flaws += _unexplained(history, owner, cells.cell, unexplained)
     good = np.flatnonzero(there & (writer >= 0))
     last = last[counts[owner[last]]]
-    last = last[np.lexsort((owner[last], key[last]))]
+    last = last[stable_order(history.key[last])]
     return AttributedReads(
         history,
         tuple(sorted(flaws, key=lambda flaw: flaw.read)),
@@ -280,9 +281,9 @@ def attribute_reads(
         owner,
         external[good],
         owner[external[good]],
-        key[external[good]],
+        history.key[external[good]].astype(np.int64),
         writer[good],
-        key[last],
+        history.key[last].astype(np.int64),
         owner[last],
     )
 
@@ -296,7 +297,7 @@ def _among(cells: LastWrites, reads: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def last_own_writes(
     group: NDArray[np.int64], is_write: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the previous write of its group for each operation, and the last write of each group.
 
     Parameters
@@ -308,21 +309,19 @@ def last_own_writes(
 
     Returns
     -------
-    before : ndarray of int64, shape (n_operations,)
+    before : ndarray of int32, shape (n_operations,)
         Operation index of the last earlier write of the group; -1 if there is none.
     last : ndarray of int64, shape (n_groups_with_a_write,)
         Operation indices of the last writes, in the order of groups.
     """
-    order = np.argsort(group, kind="stable")
-    group, writes = group[order], is_write[order]
-    here = np.arange(len(order))
-    latest = np.maximum.accumulate(np.where(writes, here, -1))
-    begins = np.ones(len(order), bool)
-    begins[1:] = group[1:] != group[:-1]
+    order = stable_order(group)
+    begins = begins_run(group[order])
+    here = np.arange(len(order), dtype=np.int32)
+    latest = np.maximum.accumulate(np.where(is_write[order], here, -1))
     start = np.maximum.accumulate(np.where(begins, here, 0))
     earlier = np.roll(latest, 1)
     earlier[begins] = -1
-    before = np.full(len(order), -1)
+    before = np.full(len(order), -1, np.int32)
     before[order] = np.where(earlier >= start, order[earlier], -1)
     ends = np.roll(begins, -1)
     return before, order[latest[ends & (latest >= start)]]
@@ -347,7 +346,7 @@ def _counting(
         unknown[more] = False
 
 
-def _lost(history: RegisterHistory, before: NDArray[np.int64]) -> list[int]:
+def _lost(history: RegisterHistory, before: NDArray[np.int32]) -> list[int]:
     internal = np.flatnonzero(~history.is_write & (before >= 0))
     lost: list[int] = internal[history.value[internal] != history.value[before[internal]]].tolist()
     return lost
@@ -402,13 +401,17 @@ class WriterIndex:
     ) -> None:
         width = int(chain.max()) + 1
         slot = key * width + chain[writer]
-        order = np.lexsort((writer, slot))
+        order = stable_order(writer)
+        order = order[stable_order(slot[order])]
         self.size = len(chain)
         self.row: NDArray[np.int64] = order
         """Shape (n_writes,): indices into the given columns, by slot, then by writer."""
         self.writer: NDArray[np.int64] = writer[order]
         """Shape (n_writes,): writers in the order of ``row``."""
-        kinds, self.start, self.many = np.unique(slot[order], return_index=True, return_counts=True)
+        slot = slot[order]
+        self.start = np.flatnonzero(begins_run(slot))
+        self.many = np.diff(self.start, append=len(slot))
+        kinds = slot[self.start]
         self._slots, self._width = kinds, width
         self.key: NDArray[np.int64] = kinds // width
         """Shape (n_slots,): key of each slot, ascending."""
@@ -499,9 +502,9 @@ class WriterIndex:
         return low
 
 
-def portions(many: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the row numbers in portions whose weights ``many`` sum to about PORTION."""
-    cuts = np.flatnonzero(np.diff(np.cumsum(many) // PORTION)) + 1
+def portions(many: NDArray[np.int64], most: int = PORTION) -> list[NDArray[np.int64]]:
+    """Return the row numbers in portions whose weights ``many`` sum to about ``most``."""
+    cuts = np.flatnonzero(np.diff(np.cumsum(many) // most)) + 1
     return np.split(np.arange(len(many)), cuts)
 
 
@@ -524,11 +527,9 @@ def span(
     low = np.searchsorted(column, wanted, "left")
     if len(wanted) < len(column) // 8:
         return low, np.searchsorted(column, wanted, "right") - low
-    begins = np.ones(len(column) + 1, bool)
-    begins[1:-1] = column[1:] != column[:-1]
     count = np.zeros(len(column) + 1, np.int64)
-    start = np.flatnonzero(begins)
-    count[start[:-1]] = np.diff(start)
+    start = np.flatnonzero(begins_run(column))
+    count[start] = np.diff(start, append=len(column))
     there = np.append(column, -1)[low] == wanted
     return low, np.where(there, count[low], 0)
 

@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolitmus.checker.blackbox.columnar_graph import add_edges, chain_graph, reaches, vector_clocks
+from isolitmus.checker.blackbox.columnar_graph import (
+    add_edges,
+    begins_run,
+    chain_graph,
+    reaches,
+    stable_order,
+    vector_clocks,
+)
 from isolitmus.checker.blackbox.precedence import EdgeColumns, concatenate_edges
-from isolitmus.checker.blackbox.read_from import WriterIndex, ranges, span
+from isolitmus.checker.blackbox.read_from import WriterIndex, portions, ranges, span
 from isolitmus.model.budget import Budget
 
 if TYPE_CHECKING:
@@ -28,6 +35,9 @@ if TYPE_CHECKING:
     from isolitmus.checker.blackbox.read_from import AttributedReads
 
 __all__ = ["happens_before", "saturate"]
+
+ROWS = 50_000
+"""Number of pairs of a transaction and a key, about, that fit into a cache together."""
 
 
 def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) -> EdgeColumns:
@@ -57,13 +67,13 @@ def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) ->
     reads = EdgeColumns.of("wr", seen.writer, seen.reader, seen.read)
     if level == "read-committed":
         return reads
-    known = concatenate_edges([EdgeColumns.of("so", *seen.sessions()), reads])
-    last = _last(seen)
+    order, last = EdgeColumns.of("so", *seen.sessions()), _last(seen)
     if level == "read-committed-biswas-enea":
-        return concatenate_edges([known, _after_reads(seen, last, ordered=True)])
+        return concatenate_edges([order, reads, _after_reads(seen, last, ordered=True)])
     if level == "read-atomic":
         after = _after_reads(seen, last, ordered=False)
-        return concatenate_edges([known, after, _in_session(seen, last[1])])
+        return concatenate_edges([order, reads, after, _in_session(seen, last[1])])
+    known = concatenate_edges([order, reads])
     clock = happens_before(seen, known, budget)
     if clock is None:
         return known
@@ -97,49 +107,56 @@ def _after_reads(
 
     ``last_reads`` are those of `_last`. ``ordered``: t3's read of x comes after a read from t2.
     """
-    size = len(seen.counts) + 1
-    # Pairs (t3, t2) with the first read of t3 from t2, and the last read of each reader, key and
-    # writer.
-    met, by = _first(seen.reader * size + seen.writer)
-    t3, t2, seen_at = met // size, met % size, seen.read[by]
+    size, width = len(seen.counts) + 1, len(seen.history.keys)
+    # The first read of each pair (t3, t2) of reader and writer, and the last read of each reader,
+    # key and writer.
+    pairs = _first(seen.reader * size + seen.writer)
+    t3, t2, seen_at = seen.reader[pairs], seen.writer[pairs], seen.read[pairs]
     cells, last = last_reads
+    writer, read, key = seen.writer[last], seen.read[last], seen.key[last]
+    written = np.sort(seen.written_by * width + seen.written_key)
+    w_first = np.searchsorted(written, np.arange(size + 1) * width)
+    r_first = np.searchsorted(cells, np.arange(size + 1) * width)
     # For each pair, look up the keys that t2 wrote among those that t3 read, or the reverse,
     # whichever are fewer.
-    wrote = np.argsort(seen.written_by, kind="stable")
-    by_writer, w_key = seen.written_by[wrote], seen.written_key[wrote]
-    every = np.arange(size + 1)
-    w_first = np.searchsorted(by_writer, every)
-    r_first = np.searchsorted(seen.reader[last], every)
-    w_low, w_many = w_first[t2], w_first[t2 + 1] - w_first[t2]
-    r_low, r_many = r_first[t3], r_first[t3 + 1] - r_first[t3]
-    few = w_many <= r_many
-    parts = []
-    for pick, low, many in ((few, w_low, w_many), (~few, r_low, r_many)):
-        pair = np.repeat(np.flatnonzero(pick), many[pick])
-        item = ranges(low[pick], many[pick])
-        if pick is few:
-            key = w_key[item]
-            width = int(seen.key.max(initial=0)) + 1
-            inside = key < width
-            pair, key = pair[inside], key[inside]
-            low_read, many_read = span(cells, t3[pair] * width + key)
-            read = last[ranges(low_read, many_read)]
-            pair = np.repeat(pair, many_read)
-        else:
-            read = last[item]
-            spread = int(max(w_key.max(initial=0), seen.key.max(initial=0))) + 1
-            written = by_writer * spread + w_key
-            wanted = t2[pair] * spread + seen.key[read]
-            at = np.minimum(np.searchsorted(written, wanted), max(len(written) - 1, 0))
-            found = written[at] == wanted if len(written) else np.zeros(len(wanted), bool)
-            pair, read = pair[found], read[found]
-        good = seen.writer[read] != t2[pair]
-        if ordered:
-            good &= seen_at[pair] < seen.read[read]
-        parts.append(
-            EdgeColumns.of("co", t2[pair[good]], seen.writer[read[good]], seen.read[read[good]])
-        )
+    w_many, r_many = np.diff(w_first), np.diff(r_first)
+    few = w_many[t2] <= r_many[t3]
+    maybe_read, maybe_written = _table(cells), _table(written)
+    parts = [EdgeColumns.of("co", t2[:0], t2[:0])]
+    for pick, of, first, many in ((few, t2, w_first, w_many), (~few, t3, r_first, r_many)):
+        pairs = np.flatnonzero(pick)
+        for rows in portions(many[of[pairs]], ROWS):
+            some = of[pairs[rows]]
+            pair, at = np.repeat(pairs[rows], many[some]), ranges(first[some], many[some])
+            if pick is few:
+                cell = t3[pair] * width + written[at] % width
+                maybe = maybe_read[cell & (len(maybe_read) - 1)]
+                start, count = span(cells, cell[maybe])
+                pair, at = np.repeat(pair[maybe], count), ranges(start, count)
+            good = writer[at] != t2[pair]
+            if ordered:
+                good &= seen_at[pair] < read[at]
+            pair, at = pair[good], at[good]
+            if pick is not few:
+                cell = t2[pair] * width + key[at]
+                maybe = np.flatnonzero(maybe_written[cell & (len(maybe_written) - 1)])
+                found = maybe[span(written, cell[maybe])[1] > 0]
+                pair, at = pair[found], at[found]
+            parts.append(EdgeColumns.of("co", t2[pair], writer[at], read[at]))
     return concatenate_edges(parts)
+
+
+def _table(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a table of the last bits of numbers; most other numbers have other last bits."""
+    table = np.zeros(1 << (8 * len(numbers)).bit_length(), bool)
+    table[numbers & (len(table) - 1)] = True
+    return table
+
+
+def _first(number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the first index of each number, in the order of numbers."""
+    order = stable_order(number)
+    return order[begins_run(number[order])]
 
 
 def _last(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -152,18 +169,12 @@ def _last(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     last : ndarray of int64
         Index of the read in the columns of ``seen``.
     """
-    width = int(seen.key.max(initial=0)) + 1
-    cell = seen.reader * width + seen.key
-    order = np.lexsort((seen.read, seen.writer, cell))
-    cell, writer = cell[order], seen.writer[order]
-    ends = np.ones(len(order), bool)
-    ends[:-1] = (cell[1:] != cell[:-1]) | (writer[1:] != writer[:-1])
+    cell = seen.reader * len(seen.history.keys) + seen.key
+    order = stable_order(seen.writer)
+    order = order[stable_order(cell[order])]
+    cell = cell[order]
+    ends = np.roll(begins_run(cell) | begins_run(seen.writer[order]), -1)
     return cell[ends], order[ends]
-
-
-def _first(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    found, index = np.unique(number, return_index=True)
-    return found, index
 
 
 def _in_session(seen: AttributedReads, last: NDArray[np.int64]) -> EdgeColumns:
@@ -173,7 +184,7 @@ def _in_session(seen: AttributedReads, last: NDArray[np.int64]) -> EdgeColumns:
     """
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)
-    one = last[np.argsort(seen.key[last], kind="stable")]  # look-ups of one key stay in the cache
+    one = last[stable_order(seen.key[last])]  # look-ups of one key stay in the cache
     reader, source = seen.reader[one], seen.writer[one]
     row, slot = writers.slots_of(seen.key[one], chain[reader])
     writer = writers.latest(slot, reader[row] - 1)
@@ -193,7 +204,7 @@ def _in_sessions(
     """
     chain = seen.chains()
     writers = WriterIndex(seen.written_key, seen.written_by, chain)
-    one = last[np.argsort(seen.key[last], kind="stable")]  # look-ups of one key stay in the cache
+    one = last[stable_order(seen.key[last])]  # look-ups of one key stay in the cache
     parts = [EdgeColumns.of("co", one[:0], one[:0])]
     for row, slot in writers.slots(seen.key[one]):
         budget.check()

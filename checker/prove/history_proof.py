@@ -47,8 +47,8 @@ from isolitmus.checker.prove.sentences import (
     restrict,
     union_branches,
 )
-from isolitmus.checker.solver.circuits import ask_solver
 from isolitmus.checker.solver.refutation import Refutation
+from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec import Binary, Bracket, Name, Unary

@@ -24,8 +24,8 @@ from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.prove.arguments import Question, Theory, arguments
 from isolitmus.checker.prove.formula_semantics import BoundedDomain, UnboundedDomain, Z3Expr
 from isolitmus.checker.prove.premises import find_violated_premises
-from isolitmus.checker.solver.circuits import ask_solver as answer_of
 from isolitmus.checker.solver.refutation import Refutation
+from isolitmus.checker.solver.smt import ask_solver as answer_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.errors import Disagreement, Limit

@@ -30,7 +30,7 @@ from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.locking.protocol_rules import rules_of
 from isolitmus.checker.locking.query_plans import scan_hints
 from isolitmus.checker.prove.proof import OutsideTest, Proof, ProofStep
-from isolitmus.checker.solver.circuits import ask_solver
+from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.universes.tables import of_format
 from isolitmus.model.errors import Disagreement, Refused
 from isolitmus.model.litmus import Litmus

@@ -3,24 +3,23 @@
 A literal is a non-zero integer, negative if negated, as in DIMACS. Gates fold constants and are
 hashed: the same conjunction asked for twice is the same literal.
 
-This is the one module that knows Z3, which has no types. The circuits are propositional, so Z3's
-solver for finite domains gets them as DIMACS text, which it reads many times faster than terms from
-Python.
+The circuits are propositional, and most questions about them are small: a SAT solver answers one in
+a few microseconds, where Z3 takes a millisecond.
 """
 
 from __future__ import annotations
 
-import signal
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import Limit, MemoryLimit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Gates", "Model", "Solver", "ask_solver"]
+__all__ = ["Gates", "Model", "Solver"]
+
+CONFLICTS = 2_000
+"""Conflicts of the solver between two looks at the budget: at most about a second."""
 
 
 class Gates:
@@ -139,54 +138,19 @@ class Gates:
         return count
 
 
-def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
-    """Return the answer of a Z3 solver: sat, unsat, or unknown if it has a limit of its own.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        At a Ctrl-C, which Z3 catches itself and reports as unknown.
-    Limit
-        If the budget is spent, also while the solver runs.
-    """
-    import z3
-
-    try:
-        with nullcontext() if budget is None else budget.stopping(solver.ctx.interrupt):
-            said = str(solver.check(*assumptions))
-    except z3.Z3Exception as problem:
-        if "memory" in str(problem):
-            raise MemoryLimit("memory was used up") from None
-        if "cancel" in str(problem) or "interrupt" in str(problem):
-            raise KeyboardInterrupt from None
-        raise
-    finally:
-        # Z3 restores Python's handler with signal(), which makes later waits ignore a Ctrl-C.
-        signal.siginterrupt(signal.SIGINT, True)
-    if said == "unknown" and "interrupt" in solver.reason_unknown():
-        raise KeyboardInterrupt
-    return said
-
-
 class Model:
-    """Assignment of the variables, read on demand through Z3's C interface, which is faster."""
+    """Assignment of the variables; a variable that is in no clause is false."""
 
-    def __init__(self, solver: Solver) -> None:
-        self._model = solver.z3.model()
-        self._solver = solver
+    def __init__(self, literals: Sequence[int]) -> None:
+        self._true = [False, *(literal > 0 for literal in literals)]
 
     def __getitem__(self, literal: int) -> bool:
-        if abs(literal) == 1:
-            return literal == 1
-        core, context = self._solver.core, self._solver.context
-        declaration = self._solver.declaration(abs(literal))
-        value = core.Z3_model_get_const_interp(context, self._model.model, declaration)
-        true = bool(value) and core.Z3_get_bool_value(context, value) == core.Z3_L_TRUE
-        return true == (literal > 0)
+        variable = abs(literal)
+        return (variable < len(self._true) and self._true[variable]) == (literal > 0)
 
 
 class Solver:
-    """Incremental solver that follows the clauses of some gates.
+    """Incremental solver that follows the clauses of some gates: MiniSat, through PySAT.
 
     A check raises a Limit if the ``budget`` is spent.
 
@@ -202,45 +166,20 @@ class Solver:
     """
 
     def __init__(self, gates: Gates, budget: Budget | None = None) -> None:
-        import z3
+        from pysat.solvers import Solver as Incremental
 
-        self.z3: Any = z3.SolverFor("QF_FD")
-        self.core: Any = z3.z3core
-        self.context: Any = self.z3.ctx.ref()
+        self._solver = Incremental(name="minisat22")
         self._gates = gates
         self._loaded = 0
         self._budget = budget or Budget()
-        self._api: Any = z3
-        self._literals: dict[int, Any] = {}
-        self._declarations: dict[int, Any] = {}
 
     def check(self, assumptions: Sequence[int] = ()) -> Model | None:
         """Return a model in which the assumptions hold, or None if there is none."""
-        self._load()
-        said = ask_solver(self.z3, [*map(self._literal, assumptions)], self._budget)
-        if said == "unknown":
-            raise Limit(f"the solver gave up: {self.z3.reason_unknown()}")
-        return Model(self) if said == "sat" else None
-
-    def declaration(self, variable: int) -> Any:
-        """Return Z3's declaration of a variable."""
-        if variable not in self._declarations:
-            self._declarations[variable] = self._literal(variable).decl().ast
-        return self._declarations[variable]
-
-    def _literal(self, literal: int) -> Any:
-        """Return a literal as a Z3 expression, created once."""
-        if literal not in self._literals:
-            variable = self._api.Bool(abs(literal))
-            self._literals[literal] = variable if literal > 0 else self._api.Not(variable)
-        return self._literals[literal]
-
-    def _load(self) -> None:
-        """Add the clauses that are new since the last call, as DIMACS text."""
-        new = self._gates.clauses[self._loaded :]
-        if not new:
-            return
-        self._loaded += len(new)
-        lines = [f"p cnf {self._gates.variables} {len(new)}"]
-        lines += [" ".join(map(str, clause)) + " 0" for clause in new]
-        self.z3.from_string("\n".join(lines) + "\n")
+        self._solver.append_formula(self._gates.clauses[self._loaded :])
+        self._loaded = len(self._gates.clauses)
+        found = None
+        while found is None:
+            self._budget.check()
+            self._solver.conf_budget(CONFLICTS)
+            found = self._solver.solve_limited(assumptions=assumptions, expect_interrupt=True)
+        return Model(self._solver.get_model()) if found else None

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.checker.solver.connectives import fast_z3
+from isolitmus.checker.solver.smt import fast_z3
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql.types import INTEGERS, RANGES, decimal_of, is_opaque
 from isolitmus.model.sql.values import NULL_PARTITIONS

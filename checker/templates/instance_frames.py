@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from isolitmus.checker.execution.commit_loop import NO_OP
 from isolitmus.checker.judge.matrix_semantics import Matrices
-from isolitmus.checker.solver.connectives import fast_z3
+from isolitmus.checker.solver.smt import fast_z3
 from isolitmus.model.errors import SpecError
 from isolitmus.model.spec import Fold
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.solver.circuits import ask_solver
+from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_shapes import StatementShape, shape_of
 from isolitmus.checker.templates.statement_template import Template

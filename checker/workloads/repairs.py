@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.solver.circuits import ask_solver
+from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.workloads.abort_examples import FAILS
 from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction, predict_workload
 from isolitmus.checker.workloads.robustness import PROMISES, decide_all, decide_robustness

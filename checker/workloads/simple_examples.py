@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.solver.connectives import fast_z3
+from isolitmus.checker.solver.smt import fast_z3
 from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.minimal_conditions import FormulaParts, find_implicant
 from isolitmus.checker.workloads.solver import LimitedSolver, Solution

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from itertools import combinations
 from math import inf
 
 import pytest
@@ -17,7 +18,8 @@ from isolitmus.checker import audit, check, separate, sweep
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.checker.search.portrait import portray
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.solver import circuits as solver
+from isolitmus.checker.solver import smt as solver
+from isolitmus.checker.solver.circuits import Gates, Solver
 from isolitmus.checker.universes import abstract_enumeration as abstract_exhaustive
 from isolitmus.cli.main import _interrupt_again
 from isolitmus.model import budget as budgets
@@ -52,7 +54,8 @@ QUESTIONS = {
 def test_a_search_says_what_it_did_until_then(pair, by):
     universe = QUESTIONS[pair]
     inside = universe if universe == "abstract" else scope(universe)
-    answer = separate(*map(spec, pair), inside, by=by, transactions=[2], budget=Counted(3))
+    budget = Counted({"symbolic": 1, "exhaustive": 3}[by])
+    answer = separate(*map(spec, pair), inside, by=by, transactions=[2], budget=budget)
     assert (answer.found, answer.ended) == (None, ENDED)
     assert answer.bound.startswith(f"{ENDED}, at 2 transactions in search space '{universe}'")
     assert answer.to_json()["ended"] == ENDED
@@ -191,6 +194,35 @@ def test_a_limit_of_memory_ends_a_solver_at_work(monkeypatch):
     with pytest.raises(MemoryLimit):
         solver.ask_solver(pigeons(13), [], Budget(memory=5))
     assert time.monotonic() - begun < 20
+
+
+def pigeon_clauses(n):
+    """The same question as clauses."""
+    gates = Gates()
+    sits = [[gates.new() for _ in range(n)] for _ in range(n + 1)]
+    for holes in sits:
+        gates.add(*holes)
+    for one, other in combinations(sits, 2):
+        for a, b in zip(one, other, strict=True):
+            gates.add(-a, -b)
+    return gates
+
+
+@pytest.mark.slow
+def test_limits_and_ctrl_c_end_a_solver_of_clauses_at_work(monkeypatch):
+    start = time.monotonic()
+    with pytest.raises(TimeLimit):
+        Solver(pigeon_clauses(13), Budget(seconds=0.3)).check()
+    threading.Timer(
+        0.3, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)
+    ).start()
+    with pytest.raises(KeyboardInterrupt):
+        Solver(pigeon_clauses(13), Budget(seconds=30)).check()
+    begun = time.monotonic()
+    monkeypatch.setattr(budgets, "in_use", lambda: 9 if time.monotonic() > begun + 0.3 else 0)
+    with pytest.raises(MemoryLimit):
+        Solver(pigeon_clauses(13), Budget(memory=5)).check()
+    assert time.monotonic() - start < 20
 
 
 @pytest.mark.slow

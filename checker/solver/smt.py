@@ -1,17 +1,55 @@
-"""Z3 with connectives and comparisons that build formulas without its conversions.
+"""Z3: questions within a budget, and formulas that are built without its conversions.
 
 Z3's Python layer looks for the context of each operand, converts it to a formula, and tests its
-sort; that takes several times as long as the call of the solver. Here all operands are formulas in
-the main context, or Python's True and False.
+sort; that takes several times as long as the call of the solver. For `fast_z3` all operands are
+formulas in the main context, or Python's True and False.
 """
 
 from __future__ import annotations
 
+import signal
+from contextlib import nullcontext
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["fast_z3"]
+from isolitmus.model.errors import MemoryLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isolitmus.model.budget import Budget
+
+__all__ = ["ask_solver", "fast_z3"]
+
+
+def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
+    """Return the answer of a Z3 solver: sat, unsat, or unknown if it has a limit of its own.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        At a Ctrl-C, which Z3 catches itself and reports as unknown.
+    Limit
+        If the budget is spent, also while the solver runs.
+    """
+    import z3
+
+    try:
+        with nullcontext() if budget is None else budget.stopping(solver.ctx.interrupt):
+            said = str(solver.check(*assumptions))
+    except z3.Z3Exception as problem:
+        if "memory" in str(problem):
+            raise MemoryLimit("memory was used up") from None
+        if "cancel" in str(problem) or "interrupt" in str(problem):
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        # Z3 restores Python's handler with signal(), which makes later waits ignore a Ctrl-C.
+        signal.siginterrupt(signal.SIGINT, True)
+    if said == "unknown" and "interrupt" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    return said
 
 
 @cache

@@ -19,6 +19,7 @@ from isolitmus.checker.templates.statement_template import are_in_one_partition
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.conditions import may_be_optimized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -333,12 +334,15 @@ class DeltaInstance:
                 return z3.And(winner.touches(row), self.touches(other), near)
         return None
 
-    def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
+    def without(
+        self, relation: str, winner: Instance, *, measured: bool = False
+    ) -> tuple[str, Any] | None:
         """Return another relation, and the condition under which this one holds without it.
 
         If a removed file has been read by this statement, it was replaced by one that overlaps the
         read, unless the file is cleared, or the recorded read is not certain. A statement that
-        removes a file has read it, except a dynamic overwrite.
+        removes a file has read it, except a dynamic overwrite. With ``measured``, the statistics of
+        a file are those of its rows, which are all cleared.
         """
         assert isinstance(winner, DeltaInstance)
         z3, terms, schema = self.template.z3, self.template.terms, self._schema
@@ -347,7 +351,6 @@ class DeltaInstance:
         if relation not in ("removes-meets-reads", "removes-meets-removes"):
             return None
         row = terms.row(schema, f"{schema.name} whose file goes")
-        met = self._reads_file(row) if relation == "removes-meets-reads" else z3.BoolVal(True)
         # a dynamic overwrite records the partitions that it writes to
         written = relation == "removes-meets-removes" and any(
             access.tracked == "predicate" for access in self._accesses
@@ -363,6 +366,18 @@ class DeltaInstance:
             z3.And(known, self.writes, winner.clears(row, seen, sources)),
             z3.And(self.empty, winner.clears(row, seen)),
         )
+        met = z3.BoolVal(True)
+        if relation == "removes-meets-reads":
+
+            def goes(other: RowTerm) -> Any:
+                deletes = isinstance(winner.template.statement, st.Delete)
+                return z3.And(
+                    are_in_one_partition(terms, schema, other, row),
+                    winner.clears(other, seen, sources),
+                    z3.Or(z3.Not(deletes), z3.Not(seen(row)), winner.template.removes(other)),
+                )
+
+            met = self._reads_file(row, goes if measured else None)
         return "adds-meets-reads", z3.And(winner.writes, winner.touches(row), met, cleared)
 
     @property
@@ -394,17 +409,54 @@ class DeltaInstance:
             read.recorded(row) for read in (*self._own_reads, *compact) if read.recorded is not None
         ]
 
-    def _reads_file(self, row: RowTerm) -> Any:
-        """Return the formula that a file in a row's partition may be recorded as read."""
+    def _reads_file(self, row: RowTerm, holds: Callable[[RowTerm], Any] | None = None) -> Any:
+        """Return the formula that a file in a row's partition may be recorded as read.
+
+        If ``holds`` is given, it is true of all rows of the file, and the file is not skipped by
+        its statistics.
+        """
         if isinstance(self.template.statement, st.Optimize):
             return self.touches(row)
-        return self.template.z3.Or(
-            *(
-                read.recorded(row)
-                for read in self._own_reads
-                if read.files and read.recorded is not None
-            )
-        )
+        z3 = self.template.z3
+        found = []
+        for access in self._accesses:
+            read = self._read(access)
+            if access.table == self._schema.name and read.files and read.recorded is not None:
+                data = () if access.whole or access.doubtful else access.filters(self._schema).data
+                left = [self._not_skipped(part, holds) for part in data] if holds else []
+                found.append(z3.And(read.recorded(row), *left))
+        return z3.Or(*found)
+
+    def _not_skipped(self, part: ex.Expr, holds: Callable[[RowTerm], Any]) -> Any:
+        """Return the formula that a file may have statistics with which it is not skipped.
+
+        ``holds`` is true of all its rows. A minimum or maximum is the value of some row
+        (``checker.delta.data_skipping``).
+        """
+        z3 = self.template.z3
+
+        def some(*conditions: ex.Expr) -> Any:
+            name = f"{self._schema.name} in the statistics"
+            row = self.template.terms.row(self._schema, name)
+            return z3.And(holds(row), z3.Or(*(self._holds(one, (row,)) for one in conditions)))
+
+        match part:
+            case ex.And(left, right):
+                return z3.And(self._not_skipped(left, holds), self._not_skipped(right, holds))
+            case ex.Or(left, right):
+                return z3.Or(self._not_skipped(left, holds), self._not_skipped(right, holds))
+            case ex.IsNull(ex.ColumnRef()) | ex.Not(ex.IsNull(ex.ColumnRef())):
+                return some(part)
+            case ex.Compare(op, ex.ColumnRef() as column, ex.Const() | ex.Parameter() as value):
+                if not may_be_optimized(part) and column.type not in ("BOOLEAN", "TIMESTAMP"):
+                    ways: tuple[ex.CompareOp, ...] = ("<=", ">=") if op == "=" else (op,)
+                    return z3.And(*(some(ex.Compare(way, column, value)) for way in ways))
+            case ex.In(ex.ColumnRef() as column, values):
+                known = [ex.Const(value, column.type) for value in values if value is not None]
+                return z3.And(
+                    *(some(*(ex.Compare(op, column, v) for v in known)) for op in ("<=", ">="))
+                )
+        return z3.BoolVal(True)
 
     def must(self, relation: str, winner: Instance, *, alone: bool) -> Any:
         """Return a condition that suffices for a relation from the winner.

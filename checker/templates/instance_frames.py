@@ -95,10 +95,13 @@ class Instance(Protocol):
         """Return a sufficient condition for a relation from a winning commit, given a fact."""
         ...
 
-    def without(self, relation: str, winner: Instance) -> tuple[str, Any] | None:
+    def without(
+        self, relation: str, winner: Instance, *, measured: bool = False
+    ) -> tuple[str, Any] | None:
         """Return another relation, and the condition for this one to hold without that one.
 
-        None if this relation may always hold without another.
+        None if this relation may always hold without another. With ``measured``, each file has
+        statistics, and of all its rows, as in a litmus test.
         """
         ...
 
@@ -313,6 +316,20 @@ class SymbolicFrame:
             if (fact.writer, fact.reader) == (i, j) and name not in DEPENDENCIES:
                 self.given.append(z3.Implies(z3.And(when, second.sure(name, first, fact)), holds))
         return holds
+
+    def alone_in_tests(self, name: str, i: int, j: int) -> tuple[Any, Any]:
+        """Return that a relation holds without another one, and when it may in a litmus test.
+
+        In a litmus test each file has statistics.
+        """
+        first, second = self.instances[i], self.instances[j]
+        z3 = first.template.z3
+        one_table = self._one_table(i, j)
+        found = second.without(name, first, measured=True) if one_table else None
+        if found is None:
+            return z3.BoolVal(False), z3.BoolVal(True)
+        other, when = found
+        return z3.And(z3.Bool(f"{name} {i} {j}"), z3.Not(z3.Bool(f"{other} {i} {j}"))), when
 
     def _one_table(self, i: int, j: int) -> bool:
         a, b = (self.instances[k].template.target for k in (i, j))

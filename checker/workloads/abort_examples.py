@@ -101,6 +101,8 @@ class AbortExamples:
         for k in range(MODELS):
             apart = bool(k or self.found)
             model = self.asked.example(stop, *more, wanted=self.wanted.busy, apart=apart)
+            if not more and model is not None and model.has(self.wanted.goes):
+                model = self._in_tests(stop, more, apart=apart)
             if model is None:
                 break
             self._execute_model(model, exception)
@@ -112,6 +114,19 @@ class AbortExamples:
             elif k:
                 break
         return self.found.get(exception)
+
+    def _in_tests(self, stop: Any, more: list[Any], *, apart: bool) -> Solution | None:
+        """Return a model with which a removed file is read in a test; add its formula to `more`.
+
+        If there is none, the exception may have another reason than this file.
+        """
+        may = self.wanted.goes_in_tests
+        for formula in (may, self.asked.z3.Implies(self.wanted.goes, may)):
+            model = self.asked.example(stop, formula, wanted=self.wanted.busy, apart=apart)
+            if model is not None:
+                more.append(formula)
+                return model
+        return None
 
     def _are_possible(self, proposal: Proposal) -> bool:
         """Return whether the statements may have these parameters."""
@@ -152,10 +167,20 @@ class AbortExamples:
             with self.formulas.aside():
                 beside = tuple(dict.fromkeys(self._beside(model)))
                 proposal = proposal_of(self.instances, model, self.roles)
+                file = tuple(dict.fromkeys(self._file(model)))
         except (NoValue, IsolitmusError) as problem:
             self.why = str(problem).partition("\n")[0]
             return
-        self._execute_tables(replace(proposal, beside=beside), exception)
+        self._execute_tables(replace(proposal, beside=beside, file=file), exception)
+
+    def _file(self, model: Solution) -> Iterator[tuple[str, Row]]:
+        """Yield the relevant rows of a file that goes, if the model has one."""
+        if model.has(self.wanted.goes):
+            own = {id(row) for _, row in self.wanted.file}
+            for table, row in model.rows:
+                if id(row) in own:
+                    with suppress(NoValue):
+                        yield table, self._values(model, table, row)
 
     def _execute_tables(self, proposal: Proposal, exception: str) -> None:
         """Execute tables with the rows that are needed, then with more rows, the smallest first."""

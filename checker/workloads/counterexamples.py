@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import combinations, islice, product
+from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.run_result import run
@@ -115,6 +115,8 @@ class Proposal:
     rows: tuple[tuple[str, Row], ...]
     beside: tuple[tuple[str, Row], ...] = ()
     """Rows that are not needed for the dependencies."""
+    file: tuple[tuple[str, Row], ...] = ()
+    """Rows that have to be in one file, without others."""
 
 
 def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participant]) -> Proposal:
@@ -161,24 +163,44 @@ class CounterexampleDraft:
             )  # fmt: skip
 
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
-        """Yield initial tables, each once, few rows first: in one file, in one file per row, in two
-        files.
+        """Yield initial tables, each once, few rows first."""
+        needed = min(MOST, len(self.proposal.rows))
+        most = max(needed + min(FEW, len(self._others)), len(self.proposal.file) + 1)
+        seen: set[tuple[str, ...]] = set()
+        for many in range(most + 1):
+            for way in chain(self._with_file(many), self._with_rows(many, needed)):
+                key = tuple(one.sql for one in way)
+                if key not in seen:
+                    seen.add(key)
+                    yield way
+
+    @property
+    def _others(self) -> list[tuple[str, Row]]:
+        """Rows that are not needed."""
+        return [row for row in self.proposal.beside if row not in self.proposal.rows]
+
+    def _with_file(self, many: int) -> Iterator[tuple[Statement, ...]]:
+        """Yield the tables of this many rows with those that have to be in one file.
+
+        The file is alone, or a file with another row is beside it.
         """
-        rows = self.proposal.rows
-        others = [row for row in self.proposal.beside if row not in rows]
+        file = self.proposal.file
+        if not file or many not in (len(file), len(file) + 1):
+            return
+        rows = [row for row in (*self.proposal.rows, *self._others) if row not in file]
+        for other in combinations(rows, many - len(file)):
+            yield (*self._inits(file, together=True), *self._inits(other, together=True))
+
+    def _with_rows(self, many: int, needed: int) -> Iterator[tuple[Statement, ...]]:
+        """Yield the tables of this many rows, of which at most ``needed`` are needed ones."""
+        others = self._others
         statements = [role.statement.statement for role in self.roles]
         compacted = {one.target for one in statements if isinstance(one, Optimize)}
-        seen: set[tuple[str, ...]] = set()
-        for many in range(min(MOST, len(rows)) + min(FEW, len(others)) + 1):
-            for more in range(max(0, many - min(MOST, len(rows))), min(FEW, many, len(others)) + 1):
-                for some, besides in product(
-                    combinations(rows, many - more), combinations(others, more)
-                ):
-                    for way in self._ways(some, besides, compacted):
-                        key = tuple(one.sql for one in way)
-                        if key not in seen:
-                            seen.add(key)
-                            yield way
+        for more in range(max(0, many - needed), min(FEW, many, len(others)) + 1):
+            for some, besides in product(
+                combinations(self.proposal.rows, many - more), combinations(others, more)
+            ):
+                yield from self._ways(some, besides, compacted)
 
     def _ways(
         self,
@@ -186,7 +208,7 @@ class CounterexampleDraft:
         besides: tuple[tuple[str, Row], ...],
         compacted: set[str],
     ) -> Iterator[tuple[Statement, ...]]:
-        """Yield the layouts of these rows in files."""
+        """Yield the layouts of these rows: in one file, in one file per row, in two files."""
         every = (*some, *besides)
         together = tuple(self._inits(every, together=True))
         yield together

@@ -18,6 +18,7 @@ from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from isolitmus.checker.templates.expression_formulas import RowTerm
     from isolitmus.checker.templates.statement_shapes import StatementShape
     from isolitmus.checker.workloads.counterexamples import Proposal
     from isolitmus.checker.workloads.instances import Instances
@@ -54,6 +55,12 @@ class ExampleFormulas(NamedTuple):
 
     busy: Any
     """There is some row for each statement to write."""
+    goes: Any
+    """The winner removes a file that the loser has read, and adds none that the loser has read."""
+    goes_in_tests: Any
+    """This is possible in a litmus test, where a file is skipped by the statistics of its rows."""
+    file: tuple[tuple[str, RowTerm], ...]
+    """Rows of that file, each with its table."""
     finds_rows: Any
     """A retry of the loser may write."""
     finds_no_row: Any
@@ -82,6 +89,7 @@ class PairFormulas:
         self.loser, self.winner = self.cast.pair(loser, winner)
         frame = SymbolicFrame([self.winner.instance, self.loser.instance], alone=True)
         self.stops = frame.stops(protocol, loser=1)
+        self._frame = frame
         given = [*frame.given, *self.cast.differing(self.loser, [self.winner])]
         self.asked = QuestionSolver((self.loser, self.winner), given, free=True)
         self.z3 = self.asked.z3
@@ -130,7 +138,12 @@ class PairFormulas:
     def of_examples(self) -> ExampleFormulas:
         """Formulas for examples, all made at once, so that examples depend on no earlier pair."""
         busy = self.z3.And(self.loser.instance.busy, self.winner.instance.busy)
-        return ExampleFormulas(busy, self._finds_rows(), self._finds_no_row())
+        rows = self.loser.terms.rows
+        known = len(rows)
+        goes = self._frame.alone_in_tests("removes-meets-reads", 0, 1)
+        schema = self.loser.instance.template.target
+        file = tuple(one for one in rows[known:] if schema and one[0] == schema.name)
+        return ExampleFormulas(busy, *goes, file, self._finds_rows(), self._finds_no_row())
 
     def _finds_rows(self) -> Any:
         """Formula that a retry of the loser may write.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.delta.instance import DeltaInstance
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.render.prediction import meeting_words, prediction_lines
+from isolitmus.checker.workloads.abort_examples import AbortExamples
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.pair_formulas import PairFormulas
 from isolitmus.checker.workloads.prediction import _Pair, predict_pair, predict_workload
@@ -414,6 +415,41 @@ sql = "UPDATE t SET kind = 2 WHERE kind = 1 AND id = :id"
     )
     said = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
     assert (list(said.examples), said.perhaps) == (["ConcurrentAppendException"], ())
+
+
+@pytest.mark.parametrize(
+    ("loser", "winner"),
+    [
+        ("DELETE FROM t WHERE id = 1", "INSERT OVERWRITE t SELECT id, part, x FROM t WHERE x > 0"),
+        ("DELETE FROM t WHERE x = 5 AND part = :p", "DELETE FROM t WHERE x <> 5"),
+        ("DELETE FROM t WHERE x IN (3, 7)", "DELETE FROM t WHERE x <> 5 AND x <> 3 AND x <> 7"),
+    ],
+)
+def test_a_file_that_goes_is_read_by_its_statistics(loser, winner):
+    """The file that the winner removes has none of the rows that the loser wants; the loser has
+    read it, since its statistics do not say so.
+    """
+    work = _workload(TABLES[1], loser, winner)
+    found = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
+    assert (found.perhaps, "ConcurrentDeleteReadException" in found.examples) == ((), True)
+
+
+def test_a_file_that_is_skipped_is_not_searched_for(monkeypatch):
+    """No test shows a file with rows of x = 5 alone that is read for x = 7: none is executed. It is
+    not proved impossible, since files may lack statistics.
+    """
+    ran = []
+    execute_model = AbortExamples._execute_model
+
+    def executed(self, model, exception):
+        ran.append(exception)
+        execute_model(self, model, exception)
+
+    monkeypatch.setattr(AbortExamples, "_execute_model", executed)
+    work = _workload(TABLES[1], "UPDATE t SET id = 0 WHERE x = 7", "DELETE FROM t WHERE x = 5")
+    found = predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
+    assert found.perhaps == ("ConcurrentDeleteReadException",)
+    assert set(ran) == {"ConcurrentAppendException"}
 
 
 @pytest.mark.slow

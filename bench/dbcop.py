@@ -3,7 +3,8 @@
 dbcop (Biswas and Enea, OOPSLA 2019) is built from its published sources, outside this project, and
 named by ``--dbcop``. Both programs read the same files of dbcop's JSON. The verdicts are those on
 small random histories, of which a third program tries every serial order. The times are those of
-whole commands on histories that are serializable, in turn.
+whole commands on histories that are serializable, in turn. With ``--veristrong``, the verdicts are
+those of VeriStrong; `bench/peers.py` has its times.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import tempfile
 from collections import Counter
 from itertools import combinations, permutations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from peers import ISOLITMUS, OUT_OF_TIME, SECONDS, run
+from peers import ISOLITMUS, OUT_OF_TIME, PEERS, SECONDS, answer, bincode, run
+
+if TYPE_CHECKING:
+    from isolitmus.model.blackbox_history import RegisterHistory
 
 LEVELS = {
     "read-atomic": "atomic-read",
@@ -50,9 +54,9 @@ def small(draw: random.Random) -> Sessions:
     for transaction in (one for session in found for one in session):
         for k, (word, key, _) in enumerate(transaction):
             if word == "w":
-                version = sum(map(len, written))
-                written[key].append(version)
-                transaction[k] = word, key, version
+                new = sum(map(len, written))
+                written[key].append(new)
+                transaction[k] = word, key, new
     for transaction in (one for session in found for one in session):
         known: dict[int, int | None] = {}
         for k, (word, key, version) in enumerate(transaction):
@@ -139,7 +143,7 @@ def kind(sessions: Sessions, *, serializable: bool) -> str:
     return "other"
 
 
-def verdicts(folder: Path, dbcop: str, level: str) -> dict[str, bool]:
+def verdicts(folder: Path, dbcop: str, level: str) -> dict[str, bool | None]:
     """Return, by file, whether dbcop allows the histories of a folder."""
     words = [dbcop, "verify", "--input-dir", str(folder), "--consistency", LEVELS[level]]
     lines = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
@@ -147,7 +151,20 @@ def verdicts(folder: Path, dbcop: str, level: str) -> dict[str, bool]:
     return {name: {"PASS": True, "FAIL": False}[text.split()[0]] for name, text in said.items()}
 
 
-def compare(dbcop: str, many: int) -> None:
+def veristrong_verdicts(read: list[RegisterHistory], program: str) -> dict[str, bool | None]:
+    """Return whether VeriStrong allows each history at serializable, by file."""
+    found = {}
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "history.bincode"
+        for k, history in enumerate(read):
+            path.write_bytes(bincode(history))
+            words = [program, *PEERS["veristrong"].words, "ser", str(path)]
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            found[f"{k}.json"] = answer(done.stdout)
+    return found
+
+
+def compare(peer: str, program: str, many: int) -> None:
     """Print how many verdicts are right, and what is special about the wrong ones."""
     from isolitmus.checker.blackbox.judgement import judge_recorded
     from isolitmus.specs.histories.recorded_history import recorded_history
@@ -158,7 +175,11 @@ def compare(dbcop: str, many: int) -> None:
         for k, sessions in enumerate(drawn):
             (folder / f"{k}.json").write_text(document(sessions))
         read = [recorded_history(folder / f"{k}.json", "dbcop") for k in range(many)]
-        theirs = verdicts(folder, dbcop, "serializable")
+        theirs = (
+            verdicts(folder, program, "serializable")
+            if peer == "dbcop"
+            else veristrong_verdicts([one.registers for one in read], program)
+        )
     wrong: Counter[str] = Counter()
     right = ours = 0
     for k, sessions in enumerate(drawn):
@@ -167,7 +188,8 @@ def compare(dbcop: str, many: int) -> None:
         ours += (judge_recorded(read[k], "serializable").verdict == "allowed") != known
         if theirs[f"{k}.json"] != known:
             wrong[kind(sessions, serializable=known)] += 1
-    say(f"{many:,} histories, {right:,} serializable. Wrong verdicts here: {ours}; of dbcop:\n")
+    say(f"{many:,} histories, {right:,} serializable.")
+    say(f"Wrong verdicts of isolitmus: {ours}; of {peer}:\n")
     say("| histories | what is special |\n|---|---|")
     for what, number in wrong.most_common():
         say(f"| {number} | {what} |")
@@ -215,13 +237,18 @@ def say(line: str) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--dbcop", required=True, metavar="PROGRAM")
+    peers = options.add_mutually_exclusive_group(required=True)
+    peers.add_argument("--dbcop", metavar="PROGRAM")
+    peers.add_argument("--veristrong", metavar="PROGRAM")
     options.add_argument("--histories", type=int, default=3_000)
     options.add_argument("--sizes", nargs="+", type=int, default=[100, 1_000, 3_000])
     options.add_argument("--rounds", type=int, default=5)
     asked = options.parse_args()
-    compare(asked.dbcop, asked.histories)
-    race(asked.dbcop, asked.sizes, asked.rounds)
+    if asked.veristrong:
+        compare("VeriStrong", asked.veristrong, asked.histories)
+    else:
+        compare("dbcop", asked.dbcop, asked.histories)
+        race(asked.dbcop, asked.sizes, asked.rounds)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 """Benchmark of `check` beside another checker: whole commands in turn, a Markdown table.
 
-AWDIT (Møldrup and others, PLDI 2025) and VeriStrong (Chen and others) are built from their
-published sources, outside this project, and named by ``--awdit`` or ``--veristrong``. Both programs
-read the same file, in Plume's text or in dbcop's binary format. The histories are those of
-`bench/recorded.py`: each has keys of equal probability, or with Zipf's distribution, and is
-serializable, or a share of its transactions reads an older state, or an anomaly is planted at its
-end. Processor seconds are those of the whole command, user and system; a cell has the minimum and
-the median of the rounds, and the last column the ratio of the medians. A program that uses more
-than `SECONDS` of processor gives no answer; a run of more than `LONG` is not repeated. A verdict
-that differs ends the benchmark with an error.
+AWDIT (Møldrup and others, PLDI 2025) and VeriStrong ("Fast Verification of Strong Database
+Isolation") are built from their published sources, outside this project, and named by ``--awdit``
+or ``--veristrong``. Both programs read the same file, in Plume's text or in dbcop's binary format.
+The histories are given by ``--files``, or else generated like those of `bench/recorded.py`: each
+has keys of equal probability, or with Zipf's distribution, and is serializable, or a share of its
+transactions reads an older state, or an anomaly is planted at its end. Processor seconds are those
+of the whole command, user and system; a cell has the minimum and the median of the rounds, and the
+last column the ratio of the medians. A program that uses more than `SECONDS` of processor gives no
+answer; a run of more than `LONG` is not repeated. A verdict that differs ends the benchmark with an
+error.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from recorded import generated
 from isolitmus.specs.histories.dbcop import EVENT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.model.blackbox_history import RegisterHistory
 
 ISOLITMUS = str(Path(sys.executable).parent / "isolitmus")
@@ -55,6 +58,10 @@ ANSWERS = {
     "accept: false": False,
 }
 """Lines of AWDIT and of VeriStrong that say whether a history is allowed."""
+
+
+ENDINGS = {"plume": "txt", "dbcop": "bincode"}
+VERDICTS = {True: "allowed", False: "forbidden", None: "no answer"}
 
 
 class Peer(NamedTuple):
@@ -204,6 +211,25 @@ def ratio(ours: list[Round], theirs: list[Round]) -> str:
     return f"{'< ' if theirs[0].allowed is None else ''}{here / max(there, 0.001):.2g}"
 
 
+def histories(
+    peer: Peer, files: list[Path], sizes: list[int], cases: list[str]
+) -> Iterator[tuple[str, Path]]:
+    """Yield the name and the file of each history: those given, or else the generated ones."""
+    if files:
+        yield from ((path.name, path) for path in files)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"history.{ENDINGS[peer.format]}"
+        for size in sizes:
+            for case in cases:
+                history = made(size, case)
+                if peer.format == "plume":
+                    path.write_text(plume(history))
+                else:
+                    path.write_bytes(bincode(history))
+                yield f"{size:,} × 15, {case}", path
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     asked_peer = options.add_mutually_exclusive_group(required=True)
@@ -211,33 +237,26 @@ def main() -> None:
         asked_peer.add_argument(f"--{name}", metavar="PROGRAM")
     options.add_argument("--sizes", nargs="+", type=int)
     options.add_argument("--cases", nargs="+", choices=CASES)
+    options.add_argument("--files", nargs="+", type=Path, default=[])
     options.add_argument("--rounds", type=int, default=5)
     asked = options.parse_args()
     name, program = next((name, given) for name in PEERS if (given := getattr(asked, name)))
     peer = PEERS[name]
     usual = [case for case in CASES if name != "awdit" or case.endswith((HOLDS, STALE))]
     sys.stdout.write(
-        f"| history | level | verdict | isolitmus: CPU | clock | memory | {peer.name}: CPU | clock |"
-        f" memory | CPU, isolitmus / {peer.name} |\n|---|---|---|---|---|---|---|---|---|---|\n"
+        "| history | level | verdict | isolitmus: CPU | clock | memory |"
+        f" {peer.name}: CPU | clock | memory | CPU, isolitmus / {peer.name} |\n|{'---|' * 10}\n"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / {"plume": "history.txt", "dbcop": "history.bincode"}[peer.format]
-        for size in asked.sizes or peer.sizes:
-            for case in asked.cases or usual:
-                history = made(size, case)
-                if peer.format == "plume":
-                    path.write_text(plume(history))
-                else:
-                    path.write_bytes(bincode(history))
-                for level in peer.levels:
-                    ours, theirs = row(path, level, peer, program, asked.rounds)
-                    says = {one.allowed for one in ours + theirs} - {None}
-                    verdict = {True: "allowed", False: "forbidden"}.get(*says) if says else "none"
-                    sys.stdout.write(
-                        f"| {size:,} × 15, {case} | {level} | {verdict} | {cells(ours)} |"
-                        f" {cells(theirs)} | {ratio(ours, theirs)} |\n"
-                    )
-                    sys.stdout.flush()
+    sizes, cases = asked.sizes or peer.sizes, asked.cases or usual
+    for title, path in histories(peer, asked.files, sizes, cases):
+        for level in peer.levels:
+            ours, theirs = row(path, level, peer, program, asked.rounds)
+            verdict = min(VERDICTS[one.allowed] for one in ours + theirs)
+            sys.stdout.write(
+                f"| {title} | {level} | {verdict} | {cells(ours)} | {cells(theirs)} |"
+                f" {ratio(ours, theirs)} |\n"
+            )
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

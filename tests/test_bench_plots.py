@@ -21,3 +21,17 @@ def test_a_figure_that_changes_changes_its_picture():
     before, after = MADE["drawn"](page), MADE["drawn"](other)
     assert before["audits.svg"] != after["audits.svg"]
     assert before["sweeps.svg"] == after["sweeps.svg"]
+
+
+def test_a_run_without_an_answer_is_no_point():
+    page = (
+        "| history | level | isolitmus: CPU | VeriStrong: CPU |\n|---|---|---|---|\n"
+        "| 100 × 15, Zipf, holds | serializable | 0.20, 0.21 s | 0.03, 0.04 s |\n"
+        "| 1,000 × 15, Zipf, holds | serializable | 0.30, 0.31 s | no answer in 60 s |\n"
+        "| 1,000 × 15, Zipf, holds | snapshot-isolation | 0.40, 0.41 s | 9.00, 9.01 s |\n"
+        "| 1,000 × 15, Zipf, lost update | serializable | 0.50, 0.51 s | 8.00, 8.01 s |\n"
+    )
+    assert MADE["beside"](page, "VeriStrong", ("serializable",), "Zipf, holds") == {
+        "isolitmus, serializable": [(100, 0.21), (1000, 0.31)],
+        "VeriStrong, serializable": [(100, 0.04)],
+    }

@@ -73,7 +73,7 @@ class RegisterHistory(ReadableRepr):
     """Shape (n_operations,): value written or read, as a number from 0 that stands for one value;
     INITIAL (−1) for a read that found nothing.
     """
-    line: NDArray[int64]
+    line: NDArray[int32]
     """Shape (n_operations,): line, or number of the record, of the operation in its file, from 1.
     """
     started: NDArray[int64] | None = None

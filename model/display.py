@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import visible
@@ -48,6 +46,8 @@ class ReadableRepr:
             printer.text(line)
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         return f"<pre>{escape(visible(self.printed))}</pre>"
 
 
@@ -159,4 +159,6 @@ def text_digest(text: str) -> str:
     >>> text_digest("r(x0)")
     '01cc3c2f3b5a8e6b'
     """
+    from hashlib import sha256
+
     return sha256(text.encode()).hexdigest()[:16]

@@ -45,7 +45,7 @@ WALKS = 8
 """Number of walks, about, by which it finds nodes on cycles first."""
 
 
-def stable_order(number: NDArray[np.int64]) -> NDArray[np.int64]:
+def stable_order(number: NDArray[np.int32] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the indices that sort numbers from 0; equal numbers keep their order.
 
     Where each number fits into one int64 with its index, these are sorted: many times as fast as
@@ -148,33 +148,38 @@ def latest_edges(
     size, width = len(chain), int(chain.max(initial=0)) + 1
     edges = stable_order(chain[source] * size + target)
     source, to = source[edges], chain[target[edges]]
-    pair = chain[source] * width + to
+    pair = np.cumsum(begins_run(chain[source] * width + to))  # of chains, by number
     latest = np.maximum.accumulate(pair * size + source)
-    return edges[begins_run(latest) | (chain[source] == to)]
+    kept: NDArray[np.int64] = edges[begins_run(latest) | (chain[source] == to)]
+    return kept
 
 
 def find_cycle(
-    size: int, source: NDArray[np.int64], target: NDArray[np.int64]
+    size: int,
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    few: NDArray[np.int64] | None = None,
 ) -> tuple[int, ...] | None:
     """Return the edge numbers of a short cycle, or None if the graph is acyclic.
 
     A shortest cycle through each of about `STARTS` start nodes, and through `WALKS` nodes that are
-    on a cycle, is computed by breadth-first search; the shortest of them is returned.
+    on a cycle, is computed by breadth-first search; the shortest of them is returned. ``few`` are
+    the numbers of edges that imply the others (`latest_edges`), if known.
 
     Examples
     --------
     >>> find_cycle(4, np.array([0, 1, 2, 3, 2]), np.array([1, 2, 3, 0, 1]))
     (1, 4)
     """
-    edges = np.arange(len(source))
+    few = np.arange(len(source)) if few is None else few
+    free = np.zeros(size, bool)
     # Drop the nodes before all cycles, then those after all cycles.
-    for forward in (True, False):
-        tails, heads = (source, target) if forward else (target, source)
-        free = np.zeros(size, bool)
-        free[topological_order(size, tails[edges], heads[edges])] = True
-        edges = edges[~free[source[edges]] & ~free[target[edges]]]
-        if not len(edges):
+    for tails, heads in ((source, target), (target, source)):
+        few = few[~free[source[few]] & ~free[target[few]]]
+        free[topological_order(size, tails[few], heads[few])] = True
+        if free.all():
             return None
+    edges = np.flatnonzero(~free[source] & ~free[target])
     nodes, ends = np.unique(np.append(source[edges], target[edges]), return_inverse=True)
     tails, heads = np.split(ends, 2)
     out, starts = adjacency(len(nodes), tails)

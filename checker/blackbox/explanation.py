@@ -31,14 +31,17 @@ from isolitmus.checker.blackbox.judgement import (
 )
 from isolitmus.checker.blackbox.lists import list_order_reason
 from isolitmus.checker.blackbox.precedence import Names
-from isolitmus.checker.blackbox.read_from import LastWrites, attribute_reads, ranges
-from isolitmus.checker.judge.anomalies import anomaly_of
-from isolitmus.checker.judge.completion import FLAWS, completions
-from isolitmus.checker.judge.graph_semantics import judge
+from isolitmus.checker.blackbox.read_from import (
+    LastWrites,
+    attribute_reads,
+    is_among,
+    ranges,
+    value_codes,
+)
+from isolitmus.checker.judge.anomalies import FLAWS, anomaly_of
 from isolitmus.model.blackbox_history import ListHistory
 from isolitmus.model.display import ReadableRepr, count_of
 from isolitmus.model.errors import Limit
-from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.blackbox.read_from import AttributedReads, Flaw
     from isolitmus.model.blackbox_history import RegisterHistory
     from isolitmus.model.budget import Budget
+    from isolitmus.model.history import History
     from isolitmus.model.operations import Moment
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
@@ -121,10 +125,10 @@ def extract_part(whole: RegisterHistory | ListHistory, kept: NDArray[np.bool_]) 
     elements = whole.seen if isinstance(whole, ListHistory) else history.value[:0]
     lengths = np.diff(whole.seen_first) if isinstance(whole, ListHistory) else 0
     read = np.repeat(np.arange(len(kept)), lengths)
-    code = np.unique(np.append(history.value, elements), return_inverse=True)[1]
-    key = np.append(history.key, history.key[read]).astype(np.int64)
-    cell = key * (int(code.max(initial=0)) + 1) + code
-    gone = np.isin(cell, cell[: len(kept)][history.is_write & ~kept])
+    cell = value_codes(np.append(history.value, elements), len(history.keys))
+    cell *= len(history.keys)
+    cell += np.append(history.key, history.key[read])
+    gone = is_among(cell, cell[: len(kept)][history.is_write & ~kept])
     kept = kept & (history.is_write | ~gone[: len(kept)])
     owner = np.repeat(np.arange(len(history.session)), np.diff(history.first))
     many = np.bincount(owner[kept], minlength=len(history.session))
@@ -285,6 +289,8 @@ def to_version_history(part: Core, seen: AttributedReads, *, timed: bool = False
     >>> to_version_history(part, attribute_reads(part.history))
     History.from_table({'T1': 'w(k0_1)', 'T2': 'r(k0_1) w(k0_2)', 'order': ['k0_1 < k0_2']})
     """
+    from isolitmus.model.history import History
+
     history, numbers = part.history, part.numbers
     reads: dict[int, list[ItemRead | Write]] = {}
     rows = zip(seen.reader.tolist(), seen.key.tolist(), seen.writer.tolist(), strict=True)
@@ -376,12 +382,16 @@ def forbidden_ways(history: History, spec: Spec) -> list[Violation] | None:
 
     Examples
     --------
+    >>> from isolitmus.model.history import History
     >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) w1(y1) w2(y2)")
     >>> from isolitmus.specs import level
     >>> ways = forbidden_ways(lost, level("snapshot-isolation"))
     >>> [[str(why) for why in way.supposing] for way in ways]
     [['x1 came before x2'], ['x2 came before x1']]
     """
+    from isolitmus.checker.judge.completion import completions
+    from isolitmus.checker.judge.graph_semantics import judge
+
     every = list(islice(completions(history), COMPLETIONS + 1))
     if len(every) > COMPLETIONS:
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.checker.blackbox.columnar_graph import find_cycle, latest_edges, topological_order
+from isolitmus.checker.blackbox.columnar_graph import find_cycle, latest_edges
 from isolitmus.checker.blackbox.cycles import trace_cycle, trace_version_cycle
 from isolitmus.checker.blackbox.events import TIMED, Events, has_times
 from isolitmus.checker.blackbox.lists import attribute_lists
@@ -199,12 +199,10 @@ def _forbidden(seen: AttributedReads, level: str, cycle: tuple[Precedence, ...])
 def _cyclic(seen: AttributedReads, level: str, budget: Budget) -> RecordVerdict | None:
     """Return the forbidden verdict with a cycle of saturated edges; None without a cycle."""
     edges = concatenate_edges([saturate(seen, level, budget), seen.observed])
-    size, chain, columns = seen.initial + 1, seen.chains(), (edges.source, edges.target)
+    columns, few = (edges.source, edges.target), None
     if level != "read-committed":  # which has no session order
-        few = latest_edges(chain, *columns)
-        if len(topological_order(size, *(column[few] for column in columns))) == size:
-            return None
-    cycle = find_cycle(size, *columns)
+        few = latest_edges(seen.chains(), *columns)
+    cycle = find_cycle(seen.initial + 1, *columns, few)
     return (
         None if cycle is None else _forbidden(seen, level, trace_cycle(seen, level, edges, cycle))
     )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["happens_before", "saturate"]
 
 ROWS = 50_000
-"""Number of pairs of a transaction and a key, about, that fit into a cache together."""
+"""Number of rows, about, that are processed together: so many fit into a cache."""
 
 
 def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) -> EdgeColumns:
@@ -206,7 +206,7 @@ def _in_sessions(
     writers = WriterIndex(seen.written_key, seen.written_by, chain)
     one = last[stable_order(seen.key[last])]  # look-ups of one key stay in the cache
     parts = [EdgeColumns.of("co", one[:0], one[:0])]
-    for row, slot in writers.slots(seen.key[one]):
+    for row, slot in writers.slots(seen.key[one], ROWS):
         budget.check()
         read = one[row]
         bound = clock[seen.reader[read], writers.chain[slot]].astype(np.int64)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.judge.completion import FLAWS
 from isolitmus.model.verdict import Forbidden
 
 if TYPE_CHECKING:
@@ -20,8 +19,22 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["DISAGREEMENT", "anomaly_names", "anomaly_of", "missed_anomaly"]
+__all__ = ["DISAGREEMENT", "FLAWS", "anomaly_names", "anomaly_of", "missed_anomaly"]
 
+FLAWS = {
+    "thin-air-read": "thin-air read",
+    "aborted-read": "aborted read (G1a)",
+    "intermediate-read": "intermediate read (G1b)",
+    "future-read": "future read",
+    "lost-own-write": "own write missed",
+    "dirty-write": "dirty write (G0)",
+    "lost-append": "lost append",
+    "duplicate-element": "duplicate element",
+    "incompatible-order": "incompatible orders",
+}
+"""Names of flaws by kind. Recorded lists have all of them, registers the first five, written
+histories the first and those about own writes.
+"""
 GUARANTEES = {
     ("so",): "read your writes broken",
     ("wr", "so"): "monotonic reads broken",

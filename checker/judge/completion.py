@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.judge.anomalies import FLAWS
 from isolitmus.checker.judge.read_nodes import add_reads
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.frame import FrameBuilder
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from isolitmus.model.vocabulary import Term
 
 __all__ = [
-    "FLAWS",
     "Completion",
     "completions",
     "find_flaws",
@@ -60,21 +60,6 @@ __all__ = [
     "frames",
     "linear_extensions",
 ]
-
-FLAWS = {
-    "thin-air-read": "thin-air read",
-    "aborted-read": "aborted read (G1a)",
-    "intermediate-read": "intermediate read (G1b)",
-    "future-read": "future read",
-    "lost-own-write": "own write missed",
-    "dirty-write": "dirty write (G0)",
-    "lost-append": "lost append",
-    "duplicate-element": "duplicate element",
-    "incompatible-order": "incompatible orders",
-}
-"""Names of flaws by kind. Recorded lists have all of them, registers the first five, written
-histories the first and those about own writes.
-"""
 
 
 def find_flaws(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:

@@ -197,7 +197,7 @@ def _columns(
         is_write=writes[kept],
         key=key[kept].astype(np.int32),
         value=value,
-        line=kept + 1,
+        line=(kept + 1).astype(np.int32),
         unit="record",
     )
 

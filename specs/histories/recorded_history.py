@@ -1,4 +1,7 @@
-"""Reader of a recorded history in a file or folder, with detection of its format by content."""
+"""Reader of a recorded history in a file or folder, with detection of its format by content.
+
+The readers of other formats than the one that is read are not imported.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,7 @@ from isolitmus.specs.disk.input_files import (
     read_json,
 )
 from isolitmus.specs.histories import ENDINGS, RECORDED
-from isolitmus.specs.histories.awdit import read_awdit
 from isolitmus.specs.histories.bulk import read_awdit_in_bulk, read_plume_in_bulk
-from isolitmus.specs.histories.cobra import read_cobra
-from isolitmus.specs.histories.dbcop import read_dbcop, read_dbcop_json
-from isolitmus.specs.histories.edn import read_edn_forms
-from isolitmus.specs.histories.elle import read_elle
-from isolitmus.specs.histories.plume import read_plume
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,6 +138,8 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
         return found
     text = from_utf_16(data)
     if text is None and b"\0" in data[:64] and form in ("auto", "dbcop"):
+        from isolitmus.specs.histories.dbcop import read_dbcop
+
         return read_dbcop(data, file)
     if text is None:
         text = decode_bytes(data, path, RecordingError).removeprefix("\ufeff")
@@ -156,16 +155,26 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
         form = fits[0]
     match form:
         case "plume":
+            from isolitmus.specs.histories.plume import read_plume
+
             return read_plume(text, file)
         case "awdit":
+            from isolitmus.specs.histories.awdit import read_awdit
+
             return read_awdit(text, file)
         case "dbcop":
+            from isolitmus.specs.histories.dbcop import read_dbcop_json
+
             return read_dbcop_json(_json(text, file), file)
+    from isolitmus.specs.histories.elle import read_elle
+
     if JSON.match(text):
         found = _json(text, file)
         return read_elle(enumerate(found, 1), file)
     if JSON_LINE.match(text):
         return read_elle(_json_lines(text, file), file)
+    from isolitmus.specs.histories.edn import read_edn_forms
+
     return read_elle(read_edn_forms(text, file), file, ":")
 
 
@@ -173,7 +182,7 @@ def _regular(data: bytes, form: str) -> RegisterHistory | None:
     """Return the history in a regular text of Plume or AWDIT; None for any other."""
     for name, (begins, read) in REGULAR.items():
         if form in ("auto", name) and data.startswith(begins):
-            return read(data.replace(b"\r\n", b"\n"))
+            return read(data.replace(b"\r\n", b"\n") if b"\r" in data else data)
     return None
 
 
@@ -217,5 +226,7 @@ def _cobra(folder: Path) -> RegisterHistory:
             f"{folder}: this folder holds no history: it has neither a file history.bincode (dbcop)"
             " nor files NAME.log (Cobra)"
         )
+    from isolitmus.specs.histories.cobra import read_cobra
+
     read = ((path.name, read_bytes(path, RecordingError, RECORDING)) for path in logs)
     return read_cobra(read, str(folder))

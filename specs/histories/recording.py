@@ -98,7 +98,7 @@ class Recording:
             is_write=_column(self.is_write)[operations].astype(np.bool_),
             key=_column(self.key)[operations].astype(np.int32),
             value=_column(self.value)[operations],
-            line=_column(self.line)[operations],
+            line=_column(self.line)[operations].astype(np.int32),
             started=_column(self.started)[order] if timed else None,
             ended=_column(self.ended)[order] if timed else None,
             values=values,

@@ -7,7 +7,6 @@ counted but not read. If old commits were deleted, a checkpoint provides the fil
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -78,6 +77,8 @@ class DeltaLog:
 
     def digest(self, version: int) -> str:
         """Return a digest of a commit's file; LogError if it cannot be read."""
+        import hashlib
+
         with open_file(_place(self.table, version), LogError) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -117,7 +117,7 @@ def test_a_regular_text_is_read_in_bulk(form, monkeypatch):
         "plume": "r(5,0,0,0)\nw(5,1,0,0)\nr(5,1,1,1)\n",
         "awdit": "w 5 1\n-\nr 5 1\n=\nr 5 0\n",
     }
-    monkeypatch.setattr(recorded_history, f"read_{form}", None)
+    monkeypatch.setattr(f"isolitmus.specs.histories.{form}.read_{form}", None)
     for text in (lines[form], lines[form].replace("\n", "\r\n"), lines[form][:-1]):
         found = recorded_history.read_recorded(text.encode(), Path("h"))
         assert (len(found.session), len(found.sessions), found.keys) == (

@@ -44,6 +44,7 @@ from isolitmus.model.display import ReadableRepr, count_of
 from isolitmus.model.errors import Limit
 from isolitmus.model.operations import INITIAL, ItemRead, Transaction, Version, Write
 from isolitmus.model.reason import Edge, Reason
+from isolitmus.model.relation import Relation
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
 
 if TYPE_CHECKING:
@@ -338,18 +339,17 @@ def _sees(
     They have this order at each level with a version order. Empty if sessions and reads have a
     cycle.
     """
-    from networkx import DiGraph, has_path, is_directed_acyclic_graph
-
-    graph = DiGraph()
-    graph.add_nodes_from(one.number for one in done)
-    graph.add_edges_from(pair for one in sessions for pair in pairwise(one))
-    graph.add_edges_from(
+    place = {one.number: k for k, one in enumerate(done)}
+    reads = (
         (read.version.writer, one.number)
         for one in done
         for read in one.operations
-        if isinstance(read, ItemRead) and read.version.writer
+        if isinstance(read, ItemRead) and read.version.writer in place
     )
-    if not is_directed_acyclic_graph(graph):
+    ordered = (pair for one in sessions for pair in pairwise(one))
+    pairs = ((place[a], place[b]) for a, b in (*ordered, *reads))
+    before = Relation.of(len(done), pairs).plus()
+    if not before.acyclic():
         return ()
     writers: dict[str, list[Version]] = {}
     for version in (version for one in done for version in one.writes):
@@ -358,7 +358,7 @@ def _sees(
         (first, second)
         for versions in writers.values()
         for first, second in permutations(versions, 2)
-        if has_path(graph, first.writer, second.writer)
+        if (place[first.writer], place[second.writer]) in before
     )
 
 

@@ -39,7 +39,7 @@ from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, refuse_together
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
@@ -212,10 +212,8 @@ class QueryReader:
         items: list[ex.Expr] = list(vague or ())
         for item in () if vague else node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            if isinstance(inner, exp.Star) and not keys:
-                refuse_other_arguments(self.place, inner)
-                shown = ((i, schema.columns[i]) for i in schema.shown)
-                items += [ex.ColumnRef(0, i, c.name, c.type) for i, c in shown]
+            if _is_star(inner) and not keys:
+                items += self.every(inner, scope, [schema.shown])
                 continue
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
             context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"
@@ -226,6 +224,35 @@ class QueryReader:
         where = self.left_open(node, where, *handled)
         alias = bool(source.this.args.get("db"))
         return qu.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
+
+    def every(
+        self, node: exp.Expr, scope: NameScope, shown: Sequence[Collection[int]] | None = None
+    ) -> list[ex.Expr]:
+        """Return the columns that ``*`` or ``s.*`` stands for, perhaps with EXCEPT.
+
+        ``shown`` are the positions of the columns of each side that count (default: all).
+        """
+        star = node.this if isinstance(node, exp.Column) else node
+        refuse_other_arguments(self.place, star, "except_")
+        of = node.table if isinstance(node, exp.Column) else ""
+        wanted = of.lower()
+        sides = [(k, side) for k, side in enumerate(scope.sides) if side is not None]
+        known = [side.name for _, side in sides]
+        if wanted and wanted not in map(str.lower, known):
+            self.place.refuse(node, f"unknown name '{of}'{near(of, known)}")
+        left_out = set()
+        for name in star.args.get("except_") or ():
+            column = scope.resolve(
+                exp.column(name.this, table=name.args.get("table") or of or None)
+            )
+            left_out.add((column.side, column.index))
+        return [
+            ex.ColumnRef(k, i, column.name, column.type)
+            for k, side in sides
+            if wanted in ("", side.name.lower())
+            for i, column in enumerate(side.columns)
+            if column.name and (k, i) not in left_out and (shown is None or i in shown[k])
+        ]
 
     def keys(self, scope: NameScope, node: exp.Expr | None) -> tuple[ex.ColumnRef, ...]:
         """Return the columns of a GROUP BY."""
@@ -487,26 +514,16 @@ class JoinReader(QueryReader):
         context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
-            starred = isinstance(inner, exp.Star) or isinstance(inner.this, exp.Star)
-            if starred and not isinstance(inner, exp.Count):
-                items += self.every(inner, node, scope)
+            if _is_star(inner):
+                if any(part.args.get("using") and part.kind == "" for part in node.args["joins"]):
+                    self.place.refuse(
+                        inner, f"'*' beside USING {OUTSIDE}: name the columns, or write ON"
+                    )
+                items += self.every(inner, scope)
                 continue
             null = types[len(items)] if types is not None and len(items) < len(types) else "INT"
             items.append(read_expression(scope, inner, context, null, keys))
         return tuple(items)
-
-    def every(self, star: exp.Expr, node: exp.Select, scope: NameScope) -> list[ex.Expr]:
-        """Return the columns that ``*`` or ``s.*`` stands for."""
-        if any(part.args.get("using") and part.kind == "" for part in node.args.get("joins") or ()):
-            self.place.refuse(star, f"'*' beside USING {OUTSIDE}: name the columns, or write ON")
-        wanted = star.table.lower() if isinstance(star, exp.Column) else ""
-        return [
-            ex.ColumnRef(k, i, column.name, column.type)
-            for k, side in enumerate(scope.sides)
-            if side is not None and wanted in ("", side.name.lower())
-            for i, column in enumerate(side.columns)
-            if column.name
-        ]
 
     def paired(self, node: exp.Join, scope: NameScope, side: Side) -> ex.Expr | None:
         """Return the condition of a join."""
@@ -574,9 +591,7 @@ class JoinReader(QueryReader):
         items = items_of(branch)
         for part in node.expressions:
             inner = part.this if isinstance(part, exp.Alias) else part
-            if isinstance(inner, exp.Star) or (
-                isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)
-            ):
+            if _is_star(inner):
                 rest = len(items) - len(node.expressions) + 1
                 refs = items[len(names) : len(names) + rest]
                 names += [ref.name for ref in refs if isinstance(ref, ex.ColumnRef)]
@@ -607,6 +622,13 @@ class JoinReader(QueryReader):
         made = tuple(Column(name, type_) for name, type_ in zip(names, types, strict=True))
         query = qu.Values(tuple(zip(*cast, strict=True)))
         return (query,), Side(node.alias, made)
+
+
+def _is_star(node: exp.Expr) -> bool:
+    """Return whether an item of a SELECT is ``*`` or ``s.*``."""
+    return isinstance(node, exp.Star) or (
+        isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+    )
 
 
 def _narrowed(source: qu.JoinSource, side: int, where: ex.Expr | None) -> qu.JoinSource:

@@ -46,16 +46,9 @@ class StoringReader(JoinReader):
     """Translator of values that are stored into a table's columns."""
 
     def columns(
-        self,
-        schema: Schema,
-        names: list[exp.Expr],
-        wanted: tuple[int, ...],
-        *,
-        some: bool = False,
+        self, schema: Schema, names: list[exp.Expr], open_: tuple[int, ...]
     ) -> tuple[int, ...]:
-        """Return the positions of a column list, which must be those in `wanted`, or `some` of
-        them.
-        """
+        """Return the positions of a column list, each of them among `open_`."""
         order: list[int] = []
         for name in names:
             index = schema.index(name.name)
@@ -69,11 +62,8 @@ class StoringReader(JoinReader):
             if index in order:
                 self.place.refuse(name, f"column '{name.name}' is named twice")
             order.append(index)
-        needed = {i for i in wanted if not some and schema.columns[i].identity is None}
-        if not needed <= set(order) <= set(wanted):
-            self.place.refuse(
-                names[0], f"a column list that omits columns of {schema.name} {OUTSIDE}"
-            )
+            if index not in open_:
+                self.place.refuse(name, f"column '{name.name}' has its value in PARTITION (…)")
         return tuple(order)
 
     def stored(self, node: exp.Expr, column: Column, value: ex.Expr) -> ex.Expr:
@@ -132,10 +122,9 @@ class InsertReader(StoringReader):
     def insert(self, node: exp.Insert) -> st.Insert:
         """Return the INSERT; omitted columns are generated or NULL."""
         self.name(node)
-        refuse_other_arguments(
-            self.place, node, "this", "expression", "overwrite", "where", "with_"
-        )
-        target = node.this
+        known = ("this", "expression", "overwrite", "where", "with_", "by_name")
+        refuse_other_arguments(self.place, node, *known)
+        target, source = node.this, node.expression
         names: list[exp.Expr] = []
         if isinstance(target, exp.Schema):
             target, names = target.this, target.expressions
@@ -143,13 +132,14 @@ class InsertReader(StoringReader):
         fixed = self.fixed(schema, target.args.get("partition"))
         open_ = tuple(i for i in schema.shown if i not in fixed)
         overwrite = bool(node.args.get("overwrite"))
-        some = not overwrite and not fixed  # omitted columns are generated or NULL
-        order = self.columns(schema, names, open_, some=some) if names else open_
+        if node.args.get("by_name"):
+            names = self.named_columns(source)
+        order = self.columns(schema, names, open_) if names else open_
         left = tuple(i for i in open_ if i not in order)
         generated = tuple(i for i in left if schema.columns[i].identity is not None)
         self.identities(node, schema, order)
         types = tuple(schema.columns[i].type for i in order)
-        query = self.query(node.expression, types)
+        query = self.query(source, types)
         keyed = any(not isinstance(branch, qu.Values) and branch.keys for branch in query)
         if keyed:
             self.apart(features_of(schema=schema) | {"GROUP BY in an INSERT"}, node)
@@ -164,6 +154,13 @@ class InsertReader(StoringReader):
             where, overwrite = self.replaced(side, node.args["where"]), True
         where = where if overwrite else None
         return st.Insert(self.sql, schema.name, placed, overwrite, where, generates=generated)
+
+    def named_columns(self, source: exp.Expr) -> list[exp.Expr]:
+        """Return the names of the columns of a query, for BY NAME."""
+        names = self.names(source, self.query(source))
+        if not all(names):
+            self.place.refuse(source, "BY NAME needs a name for each column: add AS …")
+        return [exp.to_identifier(name) for name in names]
 
     def identities(self, node: exp.Expr, schema: Schema, order: tuple[int, ...]) -> None:
         """Refuse values for columns that are GENERATED ALWAYS."""
@@ -374,13 +371,23 @@ class MergeReader(StoringReader):
     def starred(
         self, node: exp.Expr, schema: Schema, source: Side
     ) -> tuple[tuple[int, ex.Expr], ...]:
-        """Return ``*`` in a clause: each target column with the source column of the same name."""
+        """Return ``*`` in a clause: each target column with the source column of the same name.
+
+        With SCHEMA EVOLUTION the target may have other columns, which keep their values.
+        """
         by_name = {
             c.name.lower(): ex.ColumnRef(1, i, c.name, c.type) for i, c in enumerate(source.columns)
         }
+        new = [c.name for c in source.columns if schema.index(c.name) is None]
+        if self.syntax.evolves and new:
+            self.place.refuse(
+                node, f"a MERGE that adds a column to {schema.name}, here '{new[0]}', {OUTSIDE}"
+            )
         sets: list[tuple[int, ex.Expr]] = []
         for i, column in ((i, schema.columns[i]) for i in schema.shown):
             value = by_name.get(column.name.lower())
+            if value is None and self.syntax.evolves:
+                continue
             if value is None:
                 problem = f"'*' needs a column '{column.name}' in {source.name}"
                 self.place.refuse(node, problem, "arity")

@@ -54,8 +54,8 @@ __all__ = [
 def desugar(tree: exp.Expr) -> exp.Expr:
     """Return the tree with equivalent notations reduced, in place.
 
-    BETWEEN becomes two comparisons; CASE x WHEN, IF and NULLIF become CASE WHEN; and SELECT
-    DISTINCT of columns (and of literals beside them) becomes GROUP BY.
+    BETWEEN becomes two comparisons; CASE x WHEN, IF and NULLIF become CASE WHEN; SELECT DISTINCT
+    of columns (and of literals beside them) becomes GROUP BY; and TABLE s becomes SELECT * FROM s.
 
     Examples
     --------
@@ -65,6 +65,10 @@ def desugar(tree: exp.Expr) -> exp.Expr:
     >>> print(desugar(sqlglot.parse_one("SELECT DISTINCT a, b AS c FROM t")).sql())
     SELECT a, b AS c FROM t GROUP BY a, b
     """
+    for insert in tree.find_all(exp.Insert):
+        if insert.args.get("source"):
+            insert.set("expression", exp.select("*").from_(insert.args["source"]))
+            insert.set("source", None)
     for select in tree.find_all(exp.Select):
         _grouped(select)
     found = list(tree.find_all(exp.Between, exp.Case, exp.If, exp.Nullif, bfs=False))
@@ -153,7 +157,8 @@ EMPTY: Mapping[type[exp.Expr], _Wanted] = {
         ("whens",), "this MERGE does nothing; write WHEN MATCHED THEN … or WHEN NOT MATCHED THEN …"
     ),
     exp.Insert: _Wanted(
-        ("expression", "default"), "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …"
+        ("expression", "source", "default"),
+        "this INSERT inserts nothing; write VALUES (1, 2) or SELECT …",
     ),
 }
 TRANSACT = re.compile(
@@ -167,6 +172,10 @@ PARSED: dict[str, exp.Expr] = {}
 """
 KEPT, SHORT = 1_000, 1_000
 """Maximum number of cached texts, and maximum length of a cached text."""
+EVOLUTION = re.compile(
+    rf"{BLANK}MERGE\b({BLANK}WITH\b{BLANK}SCHEMA\b{BLANK}EVOLUTION\b)", re.IGNORECASE
+)
+"""Words of a MERGE that may add columns to its table."""
 DEEP = f"is nested more than {DEEPEST} deep"
 
 
@@ -223,6 +232,11 @@ class Syntax:
         for start, end in sorted(cuts, reverse=True):
             text = text[:start] + text[end:]
         return text
+
+    @property
+    def evolves(self) -> bool:
+        """True for MERGE WITH SCHEMA EVOLUTION."""
+        return EVOLUTION.match(self.text) is not None
 
     def bound(self, values: Mapping[str, Value]) -> Syntax:
         """Return the syntax with values; nothing is parsed again."""
@@ -320,10 +334,19 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
     return tree.copy()
 
 
+def _without_evolution(text: str) -> str:
+    """Return the text with blanks for WITH SCHEMA EVOLUTION, which sqlglot does not parse."""
+    found = EVOLUTION.match(text)
+    if found is None:
+        return text
+    start, end = found.span(1)
+    return text[:start] + re.sub(r"\S", " ", text[start:end]) + text[end:]
+
+
 def _tree(text: str, of: Syntax) -> exp.Expr:
     """Return the parsed tree of one statement, or raise SqlError at the place of the problem."""
     try:
-        trees = parse_sql(with_markers(text), "databricks")
+        trees = parse_sql(with_markers(_without_evolution(text)), "databricks")
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         line, column = details[0].get("line") or 1, details[0].get("col") or 1

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.render.prediction import unread_lines
 from isolitmus.checker.render.robustness import (
     answer_line,
     evidence_lines,
@@ -191,6 +192,8 @@ def _say_rest(answers: Sequence[Robustness], ways: Mapping[tuple[str, str], list
         say(line)
     say()
     say_assumptions(dict.fromkeys(one for answer in answers for one in answer.assumptions))
+    for line in unread_lines(answers[0].workload):
+        say(line)
 
 
 def _save(answers: list[Robustness], folder: Path) -> None:

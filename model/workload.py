@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.types import Type
 
-__all__ = ["Job", "JobStatement", "Workload"]
+__all__ = ["Job", "JobStatement", "UnreadStatement", "Workload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,36 @@ class JobStatement(ReadableRepr):
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.sql}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadStatement(ReadableRepr):
+    """Statement of a job that is not understood."""
+
+    name: str
+    """Name of the job, with a number if it has several statements."""
+    job: str
+    """Name of the job."""
+    problem: str
+    """What is not understood of it."""
+    place: str
+    """File, line and column of that."""
+    tables: frozenset[str] | None = None
+    """Names of its tables in lower case; None if they are not known."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.place}): {self.problem}"
+
+    def __repr__(self) -> str:
+        return f"{self.name}: not understood"
+
+    def may_concern(self, table: str | None) -> bool:
+        """Return whether it may have to do with this table (None: any)."""
+        return self.tables is None or table is None or table.lower() in self.tables
+
+    def to_json(self) -> dict[str, object]:
+        """Return the statement in the format of docs/interface.md, 6."""
+        return {"name": self.name, "place": self.place, "problem": self.problem}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +109,7 @@ class Workload(ReadableRepr):
     tables: Mapping[str, Schema]
     """Declared schemas of the tables, by name."""
     jobs: Mapping[str, Job]
-    """Jobs by name."""
+    """Jobs by name, with the statements that are understood."""
     shared: Mapping[str, Type] = field(default_factory=dict)
     """Parameters that have the same value in all concurrent runs."""
     apart: frozenset[tuple[str, str]] = frozenset()
@@ -93,6 +123,8 @@ class Workload(ReadableRepr):
     """Assumptions about what was ignored (table properties, session settings), and about queries
     that tables stand in for.
     """
+    unread: tuple[UnreadStatement, ...] = ()
+    """Statements that are not understood; the jobs have only the others."""
     level: str | None = None
     """Value of the tables' property delta.isolationLevel, if it is set."""
     text: str = ""
@@ -118,6 +150,11 @@ class Workload(ReadableRepr):
             *(f"Concurrent runs never have the same :{name}." for name in self.distinct),
         )
 
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        """Names of all jobs, also of those without a statement that is understood."""
+        return tuple(dict.fromkeys((*self.jobs, *(one.job for one in self.unread))))
+
     def overlap(self, a: str, b: str) -> bool:
         """Return whether runs of these two jobs may overlap."""
         return (a, b) not in self.apart
@@ -127,5 +164,8 @@ class Workload(ReadableRepr):
 
     def __repr__(self) -> str:
         return first_lines(
-            [f"{self.name}: {self.title}", *(f"  {one!r}" for one in self.statements)]
+            [
+                f"{self.name}: {self.title}",
+                *(f"  {one!r}" for one in (*self.statements, *self.unread)),
+            ]
         )

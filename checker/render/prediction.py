@@ -37,6 +37,7 @@ __all__ = [
     "prediction_page",
     "prediction_rest",
     "summary_line",
+    "unread_lines",
 ]
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
@@ -62,7 +63,7 @@ def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> 
     """Yield the title, the caption and the head of the grid of these statements."""
     many_statements = count_of(len(names), "statement that writes", "statements that write")
     yield (
-        f"{workload.title}: {count_of(len(workload.jobs), 'job')}, {many_statements}, under"
+        f"{workload.title}: {count_of(len(workload.job_names), 'job')}, {many_statements}, under"
         f" {protocol}"
     )
     yield ""
@@ -87,7 +88,13 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     yield summary_line(prediction)
     yield ""
     yield from (f"  {line}" for line in _legend(prediction.meetings))
-    sentences = [line for loser, row in prediction.rows.items() for line in _sentences(loser, row)]
+    unread = {one.name for one in prediction.workload.unread}
+    sentences = [
+        line
+        for loser, row in prediction.rows.items()
+        if loser not in unread
+        for line in _sentences(loser, [one for one in row if one.winner not in unread])
+    ]
     if sentences:
         yield ""
         yield from sentences
@@ -103,6 +110,19 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     yield ""
     yield f"Valid for {prediction.engine}."
     yield from assumed_lines(prediction.workload.assumptions)
+    yield from unread_lines(prediction.workload)
+
+
+def unread_lines(workload: Workload) -> Iterator[str]:
+    """Yield the statements that are not understood, with the reasons; nothing if there are none."""
+    if workload.unread:
+        every = len(workload.unread) + len(workload.statements)
+        yield ""
+        yield (
+            f"Not understood, {len(workload.unread)} of {count_of(every, 'statement')}; what"
+            " depends on them is unknown:"
+        )
+        yield from (f"- {one}" for one in workload.unread)
 
 
 def assumed_lines(assumptions: Sequence[str]) -> Iterator[str]:

@@ -37,7 +37,7 @@ from isolitmus.checker.strategies.level_tests import (
 from isolitmus.checker.strategies.session_strategies import SessionDomain
 from isolitmus.checker.strategies.table_strategies import TableDomain
 from isolitmus.checker.strategies.workload_strategies import WorkloadDomain
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.schema import Schema
 from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.files.workload_sources import as_workload
@@ -222,7 +222,10 @@ def jobs(
     >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
     DELETE FROM orders WHERE customer = 7 AND day < DATE '2026-01-02'
     """
-    own = WorkloadDomain(as_workload(workload), values or {}, rows or {})
+    jobs = as_workload(workload)
+    if jobs.unread:
+        raise LitmusError(f"a statement is not understood: {jobs.unread[0]}")
+    own = WorkloadDomain(jobs, values or {}, rows or {})
     runs = own.runs.flatmap(lambda run: st.lists(run, min_size=least, max_size=most))
     asked = _asked(level, forbidden_by)
     if asked is None:

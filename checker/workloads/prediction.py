@@ -22,6 +22,7 @@ from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Read
+from isolitmus.model.workload import JobStatement, UnreadStatement
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
-    from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.model.workload import Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = [
@@ -268,6 +269,7 @@ class JobPrediction(ReadableRepr):
             "workload": self.workload.name,
             "protocol": self.protocol,
             "engine": self.engine,
+            "not_understood": [one.to_json() for one in self.workload.unread],
             "meetings": [meeting.to_json() for meeting in self.meetings],
             "assumptions": list(self.workload.assumptions),
             "ended": self.ended,
@@ -337,7 +339,7 @@ def predict_workload(
     start = monotonic()
     workload, protocol = as_workload(workload), named_protocol(protocol)
     Instances(workload).check_domains()
-    losers = [one.name for one in _writers(workload)]
+    losers = [one.name for one in _writers(workload)] + [one.name for one in workload.unread]
     if not losers:
         raise LitmusError(
             f"{workload.name}: no job writes to a table, so no job can abort; add a job that writes"
@@ -354,10 +356,7 @@ def predict_workload(
     except Limit as limit:
         ended = limit
         for loser in losers[len(found) :]:
-            unasked = (
-                PairPrediction(loser, one.name, "unknown", why=str(limit))
-                for one in _writers(workload)
-            )
+            unasked = (PairPrediction(loser, one, "unknown", why=str(limit)) for one in losers)
             found.append(tuple(unasked))
     meetings = tuple(meeting for row in found for meeting in row)
     seconds = monotonic() - start
@@ -411,6 +410,7 @@ class _Rows:
         self.examples = examples
         self.cast = Instances(workload)
         self.writers = {one.name: one for one in _writers(workload)}
+        self.unread = {one.name: one for one in workload.unread}
         self.alike: dict[tuple[object, ...], list[JobStatement]] = {}
         for one in self.writers.values():
             self.alike.setdefault(self.cast.shape(one).key, []).append(one)
@@ -421,14 +421,41 @@ class _Rows:
 
     def of(self, name: str) -> tuple[PairPrediction, ...]:
         """Return the predictions for the statement with this name."""
-        return tuple(self._pair(self.writers[name], winner) for winner in self.writers.values())
+        loser = self.writers.get(name) or self.unread[name]
+        winners: list[JobStatement | UnreadStatement] = [*self.writers.values()]
+        return tuple(self._pair(loser, one) for one in [*winners, *self.unread.values()])
 
-    def _pair(self, loser: JobStatement, winner: JobStatement) -> PairPrediction:
+    def _pair(
+        self, loser: JobStatement | UnreadStatement, winner: JobStatement | UnreadStatement
+    ) -> PairPrediction:
+        if isinstance(loser, UnreadStatement) or isinstance(winner, UnreadStatement):
+            return self._not_understood(loser, winner)
         if not self.cast.workload.overlap(loser.job, winner.job):
             return PairPrediction(loser.name, winner.name, "apart")
         return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
             examples=self.examples
         )
+
+    def _not_understood(
+        self, loser: JobStatement | UnreadStatement, winner: JobStatement | UnreadStatement
+    ) -> PairPrediction:
+        """Return the prediction of a pair of which one is not understood, or both.
+
+        They never conflict if the other one writes to a table that this one does not name.
+        """
+        both = loser, winner
+        if not self.cast.workload.overlap(loser.job, winner.job):
+            return PairPrediction(loser.name, winner.name, "apart")
+        unread = [one for one in both if isinstance(one, UnreadStatement)]
+        known = [one.statement for one in both if isinstance(one, JobStatement)]
+        targets = [getattr(one, "target", None) for one in known]
+        named = [one.tables for one in unread if one.tables is not None]
+        apart = len(named) == 2 and not named[0] & named[1]
+        if apart or not all(one.may_concern(table) for one in unread for table in targets):
+            return PairPrediction(loser.name, winner.name, "never")
+        names = " and ".join(dict.fromkeys(one.name for one in unread))
+        why = f"{names} {'is' if len({*map(str, unread)}) == 1 else 'are'} not understood"
+        return PairPrediction(loser.name, winner.name, "unknown", why=why)
 
     def _formulas(self, loser: JobStatement, winner: JobStatement) -> PairFormulas:
         """Return the formulas of a pair, made for the first statements of its shapes.

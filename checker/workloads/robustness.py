@@ -181,6 +181,7 @@ class Robustness(ReadableRepr):
                 for one in self.counterexamples
             ],
             "why": list(self.why),
+            "not_understood": [one.to_json() for one in self.workload.unread],
             "assumptions": list(self.assumptions),
             "seconds": round(self.seconds, 3),
         }
@@ -272,6 +273,10 @@ def decide_all(
             except Limit as limit:
                 name = one.dangers.protocol.name
                 found = Robustness(workload, name, promise, "unknown", why=(str(limit),))
+            if workload.unread and found.word == "safe":
+                names = ", ".join(one.name for one in workload.unread)
+                why = f"the other statements are safe, but these are not understood: {names}"
+                found = replace(found, word="unknown", why=(why,))
             yield found
 
 

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from sqlglot import expressions as exp
+
 from isolitmus.model.errors import SqlError, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
@@ -21,7 +23,7 @@ from isolitmus.model.sql.statement import (
     Vacuum,
 )
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
-from isolitmus.model.workload import Job, JobStatement
+from isolitmus.model.workload import Job, JobStatement, UnreadStatement
 from isolitmus.specs.files.client_file import apply_confs, conf_value
 from isolitmus.specs.files.toml_reader import NAME, Node, show_value
 from isolitmus.specs.sql.configuration import (
@@ -108,6 +110,8 @@ class JobReader:
     """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
+    unread: list[tuple[UnreadStatement, SqlError]] = field(default_factory=list)
+    """Statements that are not understood, each with the error about it."""
 
     def job(self, name: str, node: Node) -> Job:
         """Return a job; refuse parameters that no statement uses or that are shared already."""
@@ -137,6 +141,8 @@ class JobReader:
         where, known = _where(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
+        if any(one.job == name for one, _ in self.unread):
+            used |= {parameter for text in texts for parameter in parameters(text)}
         for parameter in own:
             if parameter not in used:
                 node.refuse(
@@ -163,30 +169,52 @@ class JobReader:
                 continue
             number += 1
             title = (name, number if several else 0)
-            one = self.statement(title, text, node, _ReadWith(types, let, confs))
+            try:
+                one = self.statement(title, text, node, _ReadWith(types, let, confs))
+            except SqlError as error:
+                self.unread.append((self._unread(title, text, error), error))
+                continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
         if not number:
             node.refuse(f"{node}.sql has only SET; add a statement that reads or writes")
 
+    def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
+        """Return a statement that is not understood.
+
+        Its tables are known if it parses, and names no table that is not declared, which might be
+        a view of one that is.
+        """
+        known = {name.lower() for name in self.schemas}
+        tables: frozenset[str] | None = None
+        syntax = Syntax(text)
+        with suppress(SqlError):
+            parsed = not isinstance(syntax.tree(), exp.Command)
+            named = {table.name.lower() for table in syntax.tables()}
+            if parsed and named and named <= known:
+                tables = frozenset(name for name in known if name in text.lower())
+        place = str(error).partition(f": {error.problem}")[0].partition(",")[0]
+        return UnreadStatement(_name(title), title[0], error.problem, place, tables)
+
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
         """Return the types of undeclared parameters, taken from the columns that determine them."""
-        given = [(node, "sql", text, _label(node, text)) for text in texts]
+        given = [(text, _label(node, text)) for text in texts]
         given += [
-            (queries, name, one.value, _let_label(name, one))
+            (one.value, _let_label(name, one))
             for name, one in queries.items()
             if isinstance(one.value, str)
         ]
         open_ = []
-        for home, key, text, label in given:
+        for text, label in given:
             if SET.fullmatch(text):
                 continue
             if not all(p in known for p in parameters(text)):
-                with _in_file(home, key, text):
-                    open_.append(Syntax(text, label))
-                    open_[-1].tree()  # raises SqlError unless it parses
+                syntax = Syntax(text, label)
+                with suppress(SqlError):  # a text that does not parse determines nothing
+                    syntax.tree()
+                    open_.append(syntax)
         found = infer_types(open_, self.schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 
@@ -229,7 +257,7 @@ class JobReader:
         try:
             self.resolved(syntax)
         except SqlError as error:
-            if error.kind in ("no table", "no column"):
+            if error.kind in ("no table", "no column", "syntax"):
                 raise
 
     def resolved(self, syntax: Syntax) -> Statement:
@@ -290,15 +318,16 @@ class JobReader:
         self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
     ) -> JobStatement:
         """Return a statement of a job with its parameters and client queries."""
-        job, number = title
         types, let, confs = given
         with _in_file(node, "sql", text):
-            found, instead = self.modelled(self.typed(text, _label(node, text), node, types), confs)
-        if not isinstance(found, STATEMENTS):
-            node.refuse(
-                f"{node}.sql: unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have"
-                " INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
-            )
+            label = _label(node, text)
+            found, instead = self.modelled(self.typed(text, label, node, types), confs)
+            if not isinstance(found, STATEMENTS):
+                problem = (
+                    f"unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT,"
+                    " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
+                )
+                raise locate_error(label, text, 0, problem)
         if not isinstance(found, Read) and found.target in self.formats:
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which has the"
@@ -309,14 +338,20 @@ class JobReader:
         named = dict.fromkeys(
             (*parameters(text), *(p for name in own for p in let[name].parameters))
         )
-        name = f"{job}_{number}" if number else job
+        name = _name(title)
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
         typed = {p: types[p] for p in named} | clocks
         reads: tuple[str, ...] = ()
         if instead is not None:
             text, typed = instead.sql, typed | dict(instead.types)
             reads = tuple(n for n in self.schemas if n.lower() in self.written & {*instead.reads})
-        return JobStatement(name, job, text, found, typed, own, reads=reads)
+        return JobStatement(name, title[0], text, found, typed, own, reads=reads)
+
+
+def _name(title: tuple[str, int]) -> str:
+    """Return the name of a statement: of its job, with its number if there are several."""
+    job, number = title
+    return f"{job}_{number}" if number else job
 
 
 def _confs(node: Node) -> dict[str, str]:

@@ -279,10 +279,14 @@ def build_workload(
         jobs[job] = reader.job(job, node)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
+    apart = _apart(given, jobs)
+    jobs = {name: job for name, job in jobs.items() if job.statements}
+    if not jobs:
+        raise reader.unread[0][1]
     return Workload(
-        name, title, schemas, jobs, shared, _apart(given, jobs), formats,
-        _distinct(document, jobs, shared), (*left_out, *map(str, reader.instead)), level,
-        document.source.text, path,
+        name, title, schemas, jobs, shared, apart, formats,
+        _distinct(document, jobs, shared), (*left_out, *map(str, reader.instead)),
+        tuple(one for one, _ in reader.unread), level, document.source.text, path,
     )  # fmt: skip
 
 

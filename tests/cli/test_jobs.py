@@ -105,7 +105,7 @@ def test_json_has_the_keys_of_the_page(call):
     found = json.loads(out)
     assert status == 1
     keys = {"workload", "protocol", "engine", "assumptions", "meetings", "ended", "seconds"}
-    assert set(found) == keys | {"remedies"}
+    assert set(found) == keys | {"remedies", "not_understood"}
     said = {(m["loser"], m["winner"]): m["word"] for m in found["meetings"]}
     assert said == {
         ("cleanup", "cleanup"): "when",
@@ -236,9 +236,55 @@ def test_robust_in_json(call):
         "promise",
         "refuted",
         "why",
+        "not_understood",
         "assumptions",
         "seconds",
     }
+
+
+NOT_UNDERSTOOD = """
+[jobs.odd]
+sql = ["FROBNICATE events", "DELETE FROM events WHER id = 1", "ALTER TABLE other ADD COLUMN x INT"]
+"""
+
+
+@pytest.mark.slow
+def test_a_statement_that_is_not_understood_leaves_the_others_their_answers(jobs, call):
+    other = f'["{DDL}", "CREATE TABLE other (id INT) USING delta"]'
+    two = JOBS.replace(f'"{DDL}"', other) + NOT_UNDERSTOOD
+    (jobs / "jobs.toml").write_text(two, "utf-8")
+    status, out, _ = call("predict", "jobs.toml", "--json", "--remedies", "--html", "page.html")
+    found = json.loads(out)
+    assert status == 1
+    assert [(one["name"], one["place"]) for one in found["not_understood"]] == [
+        ("odd_1", "jobs.toml:12:20"),
+        ("odd_2", "jobs.toml:12:54"),
+        ("odd_3", "jobs.toml:12:64"),
+    ]
+    said = {(m["loser"], m["winner"]): m["word"] for m in found["meetings"]}
+    assert len(said) == 25
+    assert said["cleanup", "cleanup"] == "when"
+    assert {said["cleanup", "ingest"], said["cleanup", "odd_3"]} == {"never"}  # another table
+    assert {said["ingest", "odd_1"], said["odd_2", "cleanup"], said["odd_3", "odd_1"]} == {
+        "unknown"
+    }
+    assert "odd_2 (jobs.toml:12:54)" in (jobs / "page.html").read_text("utf-8")
+    status, out, _ = call("predict", "jobs.toml")
+    assert "3 of 5 statements" in out
+    assert "- odd_3 (jobs.toml:12:64): unsupported statement &#x27;" not in out
+    assert "unsupported statement 'ALTER'" in out
+
+
+@pytest.mark.slow
+def test_robust_is_not_safe_with_a_statement_that_is_not_understood(jobs, call):
+    words = "--level", "Serializable", "--promise", "log-serializable"
+    assert call("robust", "jobs.toml", *words)[0] == 0
+    (jobs / "jobs.toml").write_text(JOBS + NOT_UNDERSTOOD, "utf-8")
+    status, out, _ = call("robust", "jobs.toml", *words)
+    assert (status, "these are not understood: odd_1, odd_2, odd_3" in " ".join(out.split())) == (
+        3,
+        True,
+    )
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ REFUSED = {
     ),
     "a statement that changes the table": (
         '[jobs.a]\nsql = "ALTER TABLE t ADD COLUMNS (x INT)"',
-        "jobs.toml:3: jobs.a.sql: unsupported statement 'ALTER'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT",
+        "jobs.toml:3:8: unsupported statement 'ALTER'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT\n    sql = \"ALTER TABLE t ADD COLUMNS (x INT)\"\n           ^",
     ),
     "a job without statements": ("[jobs.a]\nsql = []", "jobs.toml:2: jobs.a needs the key 'sql', a string or a list of strings"),
     "no job": ("title = 'x'\njobs = {}", 'jobs.toml:3: jobs is empty; write [jobs.NAME] with sql = "…"'),
@@ -101,6 +101,36 @@ def test_what_is_wrong_is_said_with_its_place(case):
     with pytest.raises(IsolitmusError) as refused:
         read(jobs)
     assert str(refused.value) == message
+
+
+def test_what_is_not_understood_is_left_out():
+    """The other statements are read, and its tables are known if it parses and they are
+    declared.
+    """
+    other = "[jobs.b]\nsql = 'DELETE FROM t WHERE id = :id'\n"
+    for sql, tables in {
+        "ALTER TABLE t ADD COLUMNS (x INT)": {"t"},
+        "DELETE FROM orders": None,
+        "DELETE FRO t": None,
+        "DELETE FROM t WHERE dya = 3": {"t"},
+        "INSERT INTO t SELECT id FROM t TABLESAMPLE (3 ROWS)": {"t"},
+        "CALL mine()": None,
+    }.items():
+        found = read(f"{other}[jobs.a]\nsql = '{sql}'")
+        assert ([*found.jobs], found.job_names) == (["b"], ("b", "a"))
+        (one,) = found.unread
+        assert (one.name, one.place.rpartition(":")[0]) == ("a", "jobs.toml:5")
+        assert one.tables == tables
+
+
+def test_a_job_keeps_the_statements_that_are_understood():
+    """A parameter may be used only where the job is not understood."""
+    found = read(
+        "[jobs.a]\nsql = ['DELETE FROM t WHERE id = :id', 'CALL mine(:n)']\n"
+        "parameters = { n = 'INT' }\n"
+    )
+    assert [one.name for one in found.statements] == ["a_1"]
+    assert [(one.name, one.tables) for one in found.unread] == [("a_2", None)]
 
 
 PLACED = {
@@ -153,10 +183,14 @@ PLACED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", PLACED)
 def test_an_error_in_sql_points_into_the_file(case):
+    """Also if other statements are read: then the place is that of what is not understood."""
     jobs, message = PLACED[case]
-    with pytest.raises(IsolitmusError) as refused:
-        read(jobs)
-    assert str(refused.value) == message
+    try:
+        (one,) = read(jobs).unread
+    except IsolitmusError as refused:
+        assert str(refused) == message
+    else:
+        assert f"{one.place}: {one.problem}" == message.partition("\n")[0]
 
 
 def test_an_error_in_ddl_points_into_the_file():

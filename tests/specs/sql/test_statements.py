@@ -2,6 +2,9 @@
 is opaque.
 """
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from isolitmus.checker.delta import format as delta
@@ -268,3 +271,77 @@ def test_what_is_read_says_nothing_by_itself(caplog):
     """sqlglot warns where it falls back to a Command."""
     read_statement("OPTIMIZE t WHERE day < current_date() - INTERVAL 1 DAY", T, opaque=True)
     assert caplog.records == []
+
+
+OTHER = {
+    **T,
+    "s": Schema("s", COLUMNS),
+    "few": Schema("few", COLUMNS[:2]),
+    "more": Schema("more", (*COLUMNS, Column("x", "INT"))),
+}
+MERGE = "MERGE INTO t USING {} ON t.id = s.id"
+EVOLVING = "MERGE /* it */ WITH SCHEMA EVOLUTION INTO t USING {} ON t.id = s.id"
+UPDATED, ADDED = "WHEN MATCHED THEN UPDATE", "WHEN NOT MATCHED THEN INSERT"
+ALIKE = [
+    ("INSERT INTO t SELECT x.* FROM s AS x", "INSERT INTO t SELECT id, day, amount FROM s AS x"),
+    ("INSERT INTO t TABLE s", "INSERT INTO t SELECT id, day, amount FROM s"),
+    (
+        "INSERT INTO t SELECT x.* EXCEPT (amount, day), day, 1 FROM s AS x",
+        "INSERT INTO t SELECT id, day, 1 FROM s AS x",
+    ),
+    (
+        "INSERT INTO t SELECT x.id, y.* EXCEPT (id) FROM s x JOIN t y ON x.id = y.id",
+        "INSERT INTO t SELECT x.id, y.day, y.amount FROM s x JOIN t y ON x.id = y.id",
+    ),
+    (
+        "INSERT INTO t BY NAME SELECT amount, day, id FROM s",
+        "INSERT INTO t SELECT id, day, amount FROM s",
+    ),
+    (
+        "INSERT OVERWRITE t BY NAME SELECT f.* FROM few AS f",
+        "INSERT OVERWRITE t SELECT id, day, NULL FROM few AS f",
+    ),
+    ("INSERT OVERWRITE t (day) SELECT day FROM s", "INSERT OVERWRITE t SELECT NULL, day, NULL FROM s"),
+    (
+        "INSERT INTO t PARTITION (day = '2026-01-01') (id) SELECT id FROM s",
+        "INSERT INTO t SELECT id, DATE '2026-01-01', NULL FROM s",
+    ),
+    (
+        f"{MERGE.format('s')} WHEN NOT MATCHED THEN INSERT (day, id) VALUES (s.day, s.id)",
+        f"{MERGE.format('s')} WHEN NOT MATCHED THEN INSERT (id, day, amount) VALUES (s.id, s.day, NULL)",
+    ),
+    (
+        f"{EVOLVING.format('s').lower()} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        f"{MERGE.format('s')} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    ),
+    (
+        f"{EVOLVING.format('few AS s')} {UPDATED} SET * {ADDED} *",
+        f"{MERGE.format('few AS s')} {UPDATED} SET id = s.id, day = s.day {ADDED} (id, day) VALUES (s.id, s.day)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sql", "plain"), ALIKE)
+def test_columns_may_be_written_in_many_ways(sql, plain):
+    one, other = (read_statement(text, OTHER) for text in (sql, plain))
+    assert replace(one, sql="") == replace(other, sql="")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("INSERT INTO t SELECT x.* EXCEPT (nope) FROM s AS x", "unknown column 'x.nope'"),
+        ("INSERT INTO t SELECT y.* FROM s AS x", "unknown name 'y'; known: x"),
+        ("INSERT INTO t BY NAME SELECT id, day AS dya FROM s", "table t has no column 'dya'"),
+        ("INSERT INTO t BY NAME SELECT id, id FROM s", "column 'id' is named twice"),
+        ("INSERT INTO t BY NAME SELECT id, id + 1 FROM s", "needs a name for each column"),
+        ("INSERT INTO t PARTITION (day = '2026-01-01') (id, day) SELECT 1, 2", "'day' has its value"),
+        (
+            f"{EVOLVING.format('more AS s')} {UPDATED} SET *",
+            "adds a column to t, here 'x'",
+        ),
+    ],
+)  # fmt: skip
+def test_columns_that_do_not_fit_are_refused(sql, said):
+    with pytest.raises(SqlError, match=re.escape(said)):
+        read_statement(sql, OTHER)

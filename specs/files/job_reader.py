@@ -39,7 +39,10 @@ from isolitmus.specs.sql.parameters import CLOCKS, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
-from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
+from isolitmus.specs.sql.uninterpreted_sources import (
+    find_uninterpreted_sources,
+    replace_undeclared_sources,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
-    from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
+    from isolitmus.specs.sql.uninterpreted_sources import UndeclaredSource, UninterpretedSource
 
 __all__ = ["JobReader", "types_in"]
 
@@ -110,6 +113,8 @@ class JobReader:
     """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
+    sources: list[UndeclaredSource] = field(default_factory=list)
+    """Tables without DDL that are only read."""
     unread: list[tuple[UnreadStatement, SqlError]] = field(default_factory=list)
     """Statements that are not understood, each with the error about it."""
 
@@ -207,7 +212,10 @@ class JobReader:
             if isinstance(one.value, str)
         ]
         open_ = []
-        for text, label in given:
+        schemas = dict(self.schemas)
+        for written, label in given:
+            text, sources = replace_undeclared_sources(written, schemas, by_run=False)
+            schemas |= {one.schema.name: one.schema for one in sources}
             if SET.fullmatch(text):
                 continue
             if not all(p in known for p in parameters(text)):
@@ -215,7 +223,7 @@ class JobReader:
                 with suppress(SqlError):  # a text that does not parse determines nothing
                     syntax.tree()
                     open_.append(syntax)
-        found = infer_types(open_, self.schemas)
+        found = infer_types(open_, schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 
     def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:
@@ -321,7 +329,21 @@ class JobReader:
         types, let, confs = given
         with _in_file(node, "sql", text):
             label = _label(node, text)
-            found, instead = self.modelled(self.typed(text, label, node, types), confs)
+            other, sources = replace_undeclared_sources(text, self.schemas, types)
+            runs = {one.run: one.schema.columns[-1].type for one in sources}
+            before = set(self.schemas)
+            self.schemas.update({one.schema.name: one.schema for one in sources})
+            try:
+                read = self.typed(other, label, node, {**types, **runs})
+                found, instead = self.modelled(read, confs)
+            except SqlError as error:
+                for name in set(self.schemas) - before:
+                    del self.schemas[name]
+                if other == text:
+                    raise
+                said = f"{label}: {error.problem}"
+                raise SqlError(said, problem=error.problem, kind=error.kind) from None
+            self.sources.extend(sources)
             if not isinstance(found, STATEMENTS):
                 problem = (
                     f"unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT,"
@@ -340,11 +362,13 @@ class JobReader:
         )
         name = _name(title)
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
-        typed = {p: types[p] for p in named} | clocks
+        typed = {p: types[p] for p in named} | clocks | runs
         reads: tuple[str, ...] = ()
         if instead is not None:
             text, typed = instead.sql, typed | dict(instead.types)
             reads = tuple(n for n in self.schemas if n.lower() in self.written & {*instead.reads})
+        else:
+            text = other
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 

@@ -265,7 +265,7 @@ def build_workload(
     besides = (
         f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
-        else "add its CREATE TABLE to the DDL (also for tables that are only read)"
+        else "add its CREATE TABLE to the DDL"
     )
     given = document.inner("jobs", most=100)
     schemas = dict(schemas)
@@ -285,7 +285,8 @@ def build_workload(
         raise reader.unread[0][1]
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
-        _distinct(document, jobs, shared), (*left_out, *map(str, reader.instead)),
+        _distinct(document, jobs, shared),
+        (*left_out, *map(str, (*reader.instead, *reader.sources))),
         tuple(one for one, _ in reader.unread), level, document.source.text, path,
     )  # fmt: skip
 

@@ -12,6 +12,7 @@ example shows the rows that the query has to return.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,11 +27,17 @@ from isolitmus.specs.sql.parameters import one_line, with_markers
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from isolitmus.model.sql.types import Type
 
-__all__ = ["UninterpretedSource", "find_uninterpreted_sources", "written_tables"]
+__all__ = [
+    "UndeclaredSource",
+    "UninterpretedSource",
+    "find_uninterpreted_sources",
+    "replace_undeclared_sources",
+    "written_tables",
+]
 
 DIALECT = "databricks"
 RUN = "BIGINT"
@@ -284,3 +291,193 @@ def _type(value: exp.Expr, query: exp.Expr) -> Type | None:
     while isinstance(value, (*PASSING, exp.Window, exp.Paren, exp.IgnoreNulls)):
         value = value.this
     return found if found in SURE or isinstance(value, exp.Column | exp.Cast) else None
+
+
+@dataclass(frozen=True, slots=True)
+class UndeclaredSource:
+    """Table without DDL that a statement only reads, and the table of any rows in its place."""
+
+    name: str
+    """Table, function or path as written."""
+    schema: Schema
+    """Columns that the statement uses, with their assumed types, and one that distinguishes runs.
+    """
+    run: str
+    """Parameter that selects the rows of a run."""
+
+    def __str__(self) -> str:
+        columns = ", ".join(column.ddl() for column in self.schema.columns[:-1])
+        return (
+            f"{self.name} has no DDL, and stands for any rows, others in each run"
+            f"{f', with the columns {columns}' if columns else ''}."
+        )
+
+
+def replace_undeclared_sources(
+    text: str,
+    schemas: Mapping[str, Schema],
+    taken: Collection[str] = (),
+    *,
+    by_run: bool = True,
+) -> tuple[str, tuple[UndeclaredSource, ...]]:
+    """Return a statement with a table of any rows in place of each table without DDL that it reads.
+
+    The columns are those that the statement uses. A column has the type of what it is compared
+    with, stored into, or cast to, else that of the written table's column of the same name, else
+    STRING. The text is returned unchanged if its table has no DDL, or it does not parse. Each run
+    has its own rows, unless ``by_run`` is False.
+
+    Examples
+    --------
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> tables = {"t": Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))}
+    >>> sql = "MERGE INTO t USING db.new AS n ON t.id = n.key WHEN NOT MATCHED THEN INSERT *"
+    >>> made, (source,) = replace_undeclared_sources(sql, tables)
+    >>> made  # doctest: +NORMALIZE_WHITESPACE
+    'MERGE INTO t USING (SELECT key, id, day FROM new_rows WHERE run = :run) AS n ON t.id = n.key
+    WHEN NOT MATCHED THEN INSERT *'
+    >>> print(source)
+    db.new has no DDL, and stands for any rows, others in each run, with the columns key BIGINT, \
+id BIGINT, day DATE.
+    """
+    tree = _tree(text)
+    known = _known(schemas)
+    if (
+        not isinstance(tree, exp.Insert | exp.Merge | exp.Update)
+        or _target(tree).lower() not in known
+    ):
+        return text, ()
+    named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    places: dict[str, list[exp.Table]] = {}
+    for table in tree.find_all(exp.Table, bfs=False):
+        declared = isinstance(table.this, exp.Identifier) and table.name.lower() in {*known, *named}
+        if not declared and not isinstance(table.this, exp.Placeholder):
+            places.setdefault(_named_source(table), []).append(table)
+    made: list[UndeclaredSource] = []
+    names, parameters = {*known}, {*taken, *(p.name for p in tree.find_all(exp.Placeholder))}
+    for name, tables in places.items():
+        if any({*_given(table)} - {"this", "db", "catalog", "alias"} for table in tables):
+            return text, ()
+        columns = _used(tree, tables, known)
+        run = _free("run", {*columns, *map(str.lower, parameters)})
+        plain = re.sub(r"\W+", "_", name.rpartition(".")[2]).strip("_") or "source"
+        own = _free(f"{plain}_rows", names)
+        names.add(own)
+        parameters.add(run)
+        for table in tables:
+            if not by_run:
+                table.replace(exp.to_table(own, alias=table.alias_or_name or plain))
+                continue
+            rows = exp.select(*map(exp.column, columns or [run])).from_(exp.to_table(own))
+            rows = rows.where(exp.EQ(this=exp.column(run), expression=exp.Placeholder(this=run)))
+            table.replace(rows.subquery(table.alias_or_name or plain))
+        every = tuple(Column(column, type_) for column, type_ in columns.items())
+        made.append(UndeclaredSource(name, Schema(own, (*every, Column(run, RUN))), run))
+    return (tree.sql(DIALECT), tuple(made)) if made else (text, ())
+
+
+def _given(node: exp.Expr) -> list[str]:
+    return [key for key, value in node.args.items() if value]
+
+
+def _named_source(table: exp.Table) -> str:
+    """Return a table, function or path as written, without its alias."""
+    plain = table.copy()
+    plain.set("alias", None)
+    return plain.sql(DIALECT)
+
+
+def _used(
+    tree: exp.Expr, tables: Sequence[exp.Table], known: Mapping[str, Schema]
+) -> dict[str, Type]:
+    """Return the columns of an undeclared table that a statement uses, with their types."""
+    target = known[_target(tree).lower()]
+    found: dict[str, Type | None] = {}
+    starred = False
+    for table in tables:
+        alias = table.alias_or_name.lower()
+        scope = table.find_ancestor(exp.Select, exp.Merge)
+        if scope is None:
+            continue
+        sources = _sources(scope)
+        others = [one for one in sources if one is not table]
+        own = {column.name.lower() for one in others for column in _columns_of(one, known)}
+        for column in tree.find_all(exp.Column):
+            if isinstance(column.this, exp.Star):
+                starred |= column.table.lower() == alias
+            elif column.table.lower() == alias or (
+                not column.table
+                and column.find_ancestor(exp.Select, exp.Merge) is scope
+                and column.name.lower() not in own
+            ):
+                found[column.name] = found.get(column.name) or _met(column, tree, known)
+        if isinstance(scope, exp.Merge):
+            thens = [when.args["then"] for when in scope.args["whens"].expressions]
+            starred |= any(then.find(exp.Star) is not None for then in thens)
+        else:
+            starred |= any(isinstance(one.unalias(), exp.Star) for one in scope.expressions)
+            for join in scope.args.get("joins") or ():
+                found |= {name.name: None for name in join.args.get("using") or ()}
+    if starred:
+        for i in target.shown:
+            found.setdefault(target.columns[i].name, target.columns[i].type)
+    same = {column.name.lower(): column.type for column in target.columns}
+    folded = {name.lower(): name for name in reversed([*found])}
+    return {
+        name: found[name] or same.get(name.lower(), "STRING")
+        for name in found
+        if folded[name.lower()] == name
+    }
+
+
+def _sources(scope: exp.Expr) -> list[exp.Expr]:
+    """Return the tables and queries from which a SELECT or MERGE reads."""
+    if isinstance(scope, exp.Merge):
+        return [scope.this, scope.args["using"]]
+    start = scope.args.get("from_")
+    joins = scope.args.get("joins") or ()
+    return [one.this for one in (*([] if start is None else [start]), *joins)]
+
+
+def _columns_of(source: exp.Expr, known: Mapping[str, Schema]) -> tuple[Column, ...]:
+    schema = known.get(source.name.lower()) if isinstance(source, exp.Table) else None
+    return () if schema is None else schema.columns
+
+
+def _met(column: exp.Column, tree: exp.Expr, known: Mapping[str, Schema]) -> Type | None:
+    """Return the type of what a column is compared with, stored into, or cast to; else None."""
+    target = known[_target(tree).lower()]
+    above = column.parent
+    while isinstance(above, exp.Paren | exp.Alias):
+        above = above.parent
+    match above:
+        case exp.Cast():
+            return type_named(above.to.sql(DIALECT).replace(" ", ""))
+        case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.NullSafeEQ():
+            other = above.expression if above.this.unnest() is column else above.this
+            if isinstance(other, exp.Column):
+                named = [
+                    known[t.name.lower()]
+                    for t in tree.find_all(exp.Table)
+                    if t.name.lower() in known
+                    and other.table.lower() in ("", t.alias_or_name.lower())
+                ]
+                types = {
+                    one.columns[i].type for one in named if (i := one.index(other.name)) is not None
+                }
+                return types.pop() if len(types) == 1 else None
+            if isinstance(other, exp.Literal):
+                return "STRING" if other.is_string else None
+            if isinstance(other, exp.Cast):
+                return type_named(other.to.sql(DIALECT).replace(" ", ""))
+        case exp.Tuple(parent=exp.Insert() as insert) if isinstance(insert.this, exp.Tuple):
+            listed = [one.name for one in insert.this.expressions]
+            place = next(k for k, one in enumerate(above.expressions) if one.unnest() is column)
+            index = target.index(listed[place]) if place < len(listed) else None
+            return None if index is None else target.columns[index].type
+        case exp.Select() if above is tree.expression:
+            stored = _stored(tree, {target.name: target})
+            place = next(k for k, one in enumerate(above.expressions) if one.unalias() is column)
+            if stored is not None and len(stored) == len(above.expressions):
+                return stored[place].type
+    return None

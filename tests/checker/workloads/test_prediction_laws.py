@@ -174,3 +174,22 @@ def test_names_and_the_order_of_jobs_have_no_say(table, loser, winner, under):
     }
     told = [_renamed(condition) for condition in before.condition]
     assert told == list(after.condition)
+
+
+FROM_S = [sql for sql in STATEMENTS if re.search(r"FROM s\b|USING s\b", sql)]
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=12)
+@given(**{**PAIRS, "loser": st.sampled_from(FROM_S)}, swap=st.booleans())
+@example(table=BY_PART, loser=FROM_S[0], winner=STATEMENTS[9], under=PROTOCOLS[0], swap=True)
+def test_what_is_said_without_the_ddl_of_a_source_holds_with_it(table, loser, winner, under, swap):
+    """ "never" and "always" hold, whatever the source is, and no exception is missing."""
+    assume(_fits(table, loser, winner))
+    pair = ("loser", "winner")[:: -1 if swap else 1]
+    declared = _text(table, ("loser", loser), ("winner", winner))
+    open_ = declared.replace('[tables.s]\ncolumns = "id INT, part INT"\n', "")
+    before, after = (_predicted(text, *pair, under)[1] for text in (declared, open_))
+    assert after.word != "never" or before.word == "never"
+    assert not after.certain or before.certain or before.word == "never"
+    assert {*before.examples} <= {*after.examples, *after.perhaps}

@@ -34,7 +34,7 @@ REFUSED = {
     ),
     "a table that is not there": (
         '[jobs.a]\nsql = "DELETE FROM orders"',
-        "jobs.toml:3:20: unknown table 'orders'; known: t; add its CREATE TABLE to the DDL (also for tables that are only read)\n    sql = \"DELETE FROM orders\"\n                       ^",
+        "jobs.toml:3:20: unknown table 'orders'; known: t; add its CREATE TABLE to the DDL\n    sql = \"DELETE FROM orders\"\n                       ^",
     ),
     "a column that is not there": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE dya = 3"',
@@ -155,8 +155,8 @@ PLACED = {
     "a query of the client": (
         '[jobs.a]\nsql = "DELETE FROM t WHERE id = :n"\n[jobs.a.let]\nn = "SELECT count(*) FROM s"',
         (
-            "jobs.toml:5:27: unknown table 's'; known: t; add its CREATE TABLE to the DDL (also for"
-            ' tables that are only read)\n    n = "SELECT count(*) FROM s"\n                     '
+            "jobs.toml:5:27: unknown table 's'; known: t; add its CREATE TABLE to the DDL"
+            '\n    n = "SELECT count(*) FROM s"\n                     '
             "         ^"
         ),
     ),
@@ -173,8 +173,8 @@ PLACED = {
             ' "DELETE FROM s"'
         ),
         (
-            "jobs.toml:5:20: unknown table 's'; known: t; add its CREATE TABLE to the DDL (also for"
-            ' tables that are only read)\n    sql = "DELETE FROM s"\n                       ^'
+            "jobs.toml:5:20: unknown table 's'; known: t; add its CREATE TABLE to the DDL"
+            '\n    sql = "DELETE FROM s"\n                       ^'
         ),
     ),
 }

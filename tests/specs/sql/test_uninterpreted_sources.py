@@ -8,7 +8,10 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
+from isolitmus.specs.sql.uninterpreted_sources import (
+    find_uninterpreted_sources,
+    replace_undeclared_sources,
+)
 
 DDL = """
 ddl = [
@@ -146,3 +149,91 @@ def test_where_more_than_rows_counts_nothing_stands_in(source):
     assert not list(find_uninterpreted_sources(MERGE.format(source, ""), tables))
     (found,) = find_uninterpreted_sources(MERGE.format(WINDOW, ""), tables)
     assert found.reads == ("s",)
+
+
+# Tables without DDL
+
+TARGET = {"t": Schema("t", (Column("id", "BIGINT"), Column("v", "STRING"), Column("day", "DATE")))}
+ROWS = "WHERE run = :run)"
+UNDECLARED = {
+    "INSERT INTO t SELECT * FROM s": ["id BIGINT", "v STRING", "day DATE"],
+    "INSERT INTO t SELECT s.*, current_date() FROM db.s": ["id BIGINT", "v STRING", "day DATE"],
+    "INSERT INTO t SELECT id, upper(name), CAST(ts AS DATE) FROM s WHERE kind = 'x' AND id > 3": [
+        "id BIGINT", "name STRING", "ts DATE", "kind STRING",
+    ],
+    "INSERT INTO t SELECT n, NULL, NULL FROM s JOIN t USING (id) WHERE n < id": [
+        "n BIGINT", "id BIGINT",
+    ],
+    "INSERT INTO t (day) SELECT a FROM s": ["a DATE"],
+    "INSERT INTO t SELECT count(*), 'x', NULL FROM s": [],
+    "WITH c AS (SELECT * FROM s WHERE d = :d) INSERT INTO t SELECT id, v, d FROM c": [
+        "d STRING", "id BIGINT", "v STRING", "day DATE",
+    ],
+    "INSERT INTO t SELECT id, v, day FROM read_files('/x')": ["id BIGINT", "v STRING", "day DATE"],
+    "INSERT INTO t SELECT * FROM csv.`/p/q.csv`": ["id BIGINT", "v STRING", "day DATE"],
+    "MERGE INTO t USING s ON t.id = s.k WHEN MATCHED THEN UPDATE SET v = s.name"
+    " WHEN NOT MATCHED THEN INSERT (id, day) VALUES (s.k, s.d)": [
+        "k BIGINT", "name STRING", "d DATE",
+    ],
+    "UPDATE t SET v = (SELECT max(name) FROM s WHERE s.id = t.id)": ["name STRING", "id BIGINT"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", UNDECLARED)
+def test_a_table_without_ddl_has_the_columns_that_are_used(sql):
+    made, (source,) = replace_undeclared_sources(sql, TARGET)
+    assert [str(column.ddl()) for column in source.schema.columns[:-1]] == UNDECLARED[sql]
+    assert f"FROM {source.schema.name} {ROWS}" in made
+    assert replace_undeclared_sources(made, TARGET | {source.schema.name: source.schema}) == (
+        made,
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO u SELECT * FROM s",
+        "DELETE FROM t WHERE id IN (SELECT id FROM s)",
+        "INSERT INTO t SELECT * FROM t",
+        "INSERT INTO t SELECT * FROM s TABLESAMPLE (3 ROWS)",
+        "WITH s AS (SELECT 1 AS id) INSERT INTO t (id) SELECT id FROM s",
+        "INSERT INTO t SELECT",
+    ],
+)
+def test_what_is_no_table_without_ddl_is_left_as_it_is(sql):
+    assert replace_undeclared_sources(sql, TARGET) == (sql, ())
+
+
+def test_two_tables_without_ddl_have_rows_and_runs_of_their_own():
+    sql = "INSERT INTO t SELECT a.id, b.x, :run FROM a JOIN b ON a.k = b.k"
+    made, sources = replace_undeclared_sources(sql, TARGET | {"a_rows": TARGET["t"]})
+    assert [(one.schema.name, one.run) for one in sources] == [
+        ("a_rows_2", "run_2"),
+        ("b_rows", "run_3"),
+    ]
+    assert "run_2 = :run_2) AS a JOIN" in made
+
+
+@pytest.mark.slow
+def test_jobs_of_tables_without_ddl():
+    """A parameter may be compared with such a table alone."""
+    text = '''
+    ddl = "CREATE TABLE t (id BIGINT, v STRING, day DATE) USING delta PARTITIONED BY (day)"
+    [jobs.upsert]
+    sql = """MERGE INTO t USING (SELECT *, row_number() OVER (PARTITION BY id ORDER BY at) AS n
+    FROM updates) AS u ON t.id = u.id AND u.n = 1 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED
+    THEN INSERT *"""
+    [jobs.load]
+    sql = "INSERT OVERWRITE t PARTITION (day = :day) SELECT id, v FROM landing WHERE day = :day"
+    [jobs.append]
+    sql = "INSERT INTO t SELECT id, v, day FROM landing AS l WHERE l.day > :day"
+    '''
+    work = read_workload(text, "w")
+    assert not work.unread
+    assert sum("has no DDL, and stands for any rows" in one for one in work.assumptions) == 3
+    found = predict_workload(work, protocol("delta-serializable"))
+    said = {(m.loser, m.winner): m.word for m in found.meetings}
+    assert said["upsert", "append"] == said["upsert", "load"] == "always"
+    assert said["load", "load"] == "when"
+    assert {said["append", one] for one in ("upsert", "load", "append")} == {"never"}

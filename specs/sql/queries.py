@@ -515,7 +515,10 @@ class JoinReader(QueryReader):
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if _is_star(inner):
-                if any(part.args.get("using") and part.kind == "" for part in node.args["joins"]):
+                if any(
+                    part.args.get("using") and part.kind == ""
+                    for part in node.args.get("joins") or ()
+                ):
                     self.place.refuse(
                         inner, f"'*' beside USING {OUTSIDE}: name the columns, or write ON"
                     )

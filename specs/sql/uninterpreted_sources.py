@@ -402,7 +402,7 @@ def _used(
         sources = _sources(scope)
         others = [one for one in sources if one is not table]
         own = {column.name.lower() for one in others for column in _columns_of(one, known)}
-        for column in tree.find_all(exp.Column):
+        for column in scope.find_all(exp.Column):
             if isinstance(column.this, exp.Star):
                 starred |= column.table.lower() == alias
             elif column.table.lower() == alias or (

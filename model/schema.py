@@ -31,13 +31,15 @@ class Identity:
 class Column:
     """Name and type of a column; every column is nullable.
 
-    ``identity`` generates the values that an INSERT omits. A dropped column keeps its position in
-    the rows, with an empty name.
+    ``identity`` generates the values that an INSERT omits, or they are those of DEFAULT, of which
+    nothing is known (``default``). A dropped column keeps its position in the rows, with an empty
+    name.
     """
 
     name: str
     type: Type
     identity: Identity | None = None
+    default: bool = False
 
     def ddl(self) -> str:
         """Return the column definition in SQL.

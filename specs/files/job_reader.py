@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,12 +31,13 @@ from isolitmus.specs.sql.configuration import (
     JOB_CONFS,
     OVERWRITE_MODE,
     SET,
+    SKIPPING,
     conf_problem,
     is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
-from isolitmus.specs.sql.parameters import CLOCKS, parameters
+from isolitmus.specs.sql.parameters import BLANK, CLOCKS, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
@@ -59,6 +61,11 @@ __all__ = ["JobReader", "types_in"]
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
+PASSED = re.compile(
+    rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b",
+    re.IGNORECASE,
+)
+"""Statements that commit nothing to a table."""
 STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
 
 
@@ -113,6 +120,8 @@ class JobReader:
     """Tables that jobs write to."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
+    passed: list[str] = field(default_factory=list)
+    """Assumptions about statements that commit nothing."""
     sources: list[UndeclaredSource] = field(default_factory=list)
     """Tables without DDL that are only read."""
     unread: list[tuple[UnreadStatement, SqlError]] = field(default_factory=list)
@@ -166,9 +175,16 @@ class JobReader:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
-        several = sets.count(None) > 1
+        over = [
+            found is None and PASSED.match(text) is not None
+            for text, found in zip(texts, sets, strict=True)
+        ]
+        several = sets.count(None) - sum(over) > 1
         number = 0
-        for text, found in zip(texts, sets, strict=True):
+        for text, found, passed in zip(texts, sets, over, strict=True):
+            if passed:
+                self.passed.append(f"{name}: '{text}' has no effect on conflicts.")
+                continue
             if found is not None:
                 confs[found["key"]] = _job_conf(node, found["key"], found["value"])
                 continue
@@ -181,8 +197,6 @@ class JobReader:
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
-        if not number:
-            node.refuse(f"{node}.sql has only SET; add a statement that reads or writes")
 
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
@@ -198,8 +212,10 @@ class JobReader:
             named = {table.name.lower() for table in syntax.tables()}
             if parsed and named and named <= known:
                 tables = frozenset(name for name in known if name in text.lower())
-        place = str(error).partition(f": {error.problem}")[0].partition(",")[0]
-        return UnreadStatement(_name(title), title[0], error.problem, place, tables)
+        told, _, _ = str(error).partition("\n")
+        place, _, problem = told.partition(": ")
+        problem = error.problem or problem
+        return UnreadStatement(_name(title), title[0], problem, place.partition(",")[0], tables)
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
@@ -329,7 +345,10 @@ class JobReader:
         types, let, confs = given
         with _in_file(node, "sql", text):
             label = _label(node, text)
-            other, sources = replace_undeclared_sources(text, self.schemas, types)
+            versions = confs.get(SKIPPING, "").lower() != "false"
+            other, sources = replace_undeclared_sources(
+                text, self.schemas, types, versions=versions
+            )
             runs = {one.run: one.schema.columns[-1].type for one in sources}
             before = set(self.schemas)
             self.schemas.update({one.schema.name: one.schema for one in sources})

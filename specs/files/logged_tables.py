@@ -54,6 +54,10 @@ class NotModelled(IsolitmusError):
     """Table that the model does not support; the text names the unsupported part."""
 
 
+DEFAULT = "CURRENT_DEFAULT"
+"""Key of a column's default in its metadata."""
+
+
 class LoggedDeclaration(NamedTuple):
     """Declaration of a table in its log."""
 
@@ -102,17 +106,19 @@ def read_declared_table(given: str) -> LoggedDeclaration:
 
 def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableDeclaration:
     """Return the declaration of a table from its logged metadata, or raise NotModelled."""
+    fields = read_json(metadata.schema)["fields"]
     layout = {key: value for key, value in metadata.plain.items() if key in LAYOUT}
     plain = {key: value for key, value in metadata.plain.items() if key not in LAYOUT}
     table: TomlTable = {
-        "columns": ", ".join(_column(each) for each in read_json(metadata.schema)["fields"]),
+        "columns": ", ".join(map(_column, fields)),
         "partitioned_by": list(metadata.partitioned_by),
         "properties": layout | declared_properties(plain, protocol),
     }
     level = next((known for known in LEVELS if known.lower() == metadata.level.lower()), None)
     if level is None:
         raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'; known: {', '.join(LEVELS)}")
-    return TableDeclaration(name, table, level)
+    defaults = (one["name"].lower() for one in fields if DEFAULT in (one.get("metadata") or {}))
+    return TableDeclaration(name, table, level, defaults=tuple(defaults))
 
 
 def logged_type(column: Mapping[str, Any]) -> Type:

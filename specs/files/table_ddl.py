@@ -48,6 +48,8 @@ class TableDeclaration(NamedTuple):
     """Format of its files."""
     checked: tuple[str, ...] = ()
     """Constraints on every row, as written."""
+    defaults: tuple[str, ...] = ()
+    """Names of the columns with DEFAULT, in lower case."""
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
@@ -102,7 +104,15 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
     if format_ != DELTA:
         table = {key: table[key] for key in ("columns", "partitioned_by") if key in table}
         return TableDeclaration(schema.this.name, table, None, format_)
-    return TableDeclaration(schema.this.name, table, level, checked=tuple(_checked(schema, place)))
+    defaults = (
+        column.name.lower()
+        for column in schema.find_all(exp.ColumnDef)
+        if any(isinstance(one.kind, exp.DefaultColumnConstraint) for one in column.constraints)
+    )
+    checked = tuple(_checked(schema, place))
+    return TableDeclaration(
+        schema.this.name, table, level, checked=checked, defaults=tuple(defaults)
+    )
 
 
 def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:

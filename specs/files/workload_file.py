@@ -8,6 +8,7 @@ point into the statement.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.defaults import DELTA
@@ -94,8 +95,14 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
                 " of them"
             )
         node = Node(_without_layout(declared), "its log", Source(str(folder)))
-        found[declared.name] = read_table(declared.name, node)
+        found[declared.name] = _with_defaults(read_table(declared.name, node), declared)
     return found
+
+
+def _with_defaults(schema: Schema, declared: TableDeclaration) -> Schema:
+    """Return the schema with the columns marked that have a DEFAULT."""
+    columns = (replace(c, default=c.name.lower() in declared.defaults) for c in schema.columns)
+    return replace(schema, columns=tuple(columns))
 
 
 def _beside(
@@ -155,7 +162,7 @@ def _declared(document: Node) -> WorkloadTables | None:
             document.refuse(f"ddl creates the table '{declared.name}' twice; remove one of them")
         node = Node(_without_layout(declared), "ddl", document.source)
         left_out += _left_out(declared)
-        found[declared.name] = read_table(declared.name, node)
+        found[declared.name] = _with_defaults(read_table(declared.name, node), declared)
         level = level or declared.level
         if declared.format != DELTA:
             formats[declared.name] = declared.format
@@ -281,12 +288,14 @@ def build_workload(
     title = document.get("title", str, name)
     apart = _apart(given, jobs)
     jobs = {name: job for name, job in jobs.items() if job.statements}
-    if not jobs:
+    if not jobs and reader.unread:
         raise reader.unread[0][1]
+    if not jobs:
+        document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(document, jobs, shared),
-        (*left_out, *map(str, (*reader.instead, *reader.sources))),
+        (*left_out, *map(str, (*reader.instead, *reader.sources)), *reader.passed),
         tuple(one for one, _ in reader.unread), level, document.source.text, path,
     )  # fmt: skip
 

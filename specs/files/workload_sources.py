@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import read_text, shipped_files
+from isolitmus.specs.files.job_reader import PASSED
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, read_workload
@@ -55,7 +56,6 @@ TEMPLATE = re.compile(
 )
 """Template expression, perhaps in quotes."""
 LEFT = re.compile(r"\{\{|\{%|\$\{")
-PASSED = re.compile(rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|ANALYZE|REFRESH)\b", re.IGNORECASE)
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
 """Settings that may affect commits."""
 VIEW = re.compile(

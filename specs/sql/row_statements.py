@@ -102,17 +102,31 @@ class StoringReader(JoinReader):
                 self.place.refuse(
                     node, f"'{self.place.written(node)}' is not an assignment column = value"
                 )
-            column = self.scope(side).resolve(node.this)
-            read = read_expression(scope, node.expression, null=column.type)
-            value = self.stored(node, schema.columns[column.index], read)
+            whole = self.scope(side).holder(node.this) if self.place.opaque else None
+            column = whole or self.scope(side).resolve(node.this)
+            value = self.value_of(scope, node.expression, schema.columns[column.index], whole)
             if schema.columns[column.index].identity is not None:
                 self.place.refuse(
                     node, f"'{column.name}' is an identity column, which Delta does not update"
                 )
-            if column.index in sets:
+            if column.index in sets and whole is None:
                 self.place.refuse(node, f"column '{column.name}' is set twice")
             sets[column.index] = value
         return tuple(sorted(sets.items()))
+
+    def value_of(
+        self, scope: NameScope, node: exp.Expr, column: Column, whole: ex.ColumnRef | None = None
+    ) -> ex.Expr:
+        """Return the value that a column is given, which may be DEFAULT.
+
+        If only a field of ``whole`` is given the value, nothing is known of the result.
+        """
+        if self.place.opaque and isinstance(node, exp.Column) and node.sql().upper() == "DEFAULT":
+            return omitted(column)
+        value = read_expression(scope, node, null="INT" if whole else column.type)
+        if whole is not None:
+            return ex.Opaque(self.place.written(node), (*columns_in(value), whole), column.type)
+        return self.stored(node, column, value)
 
 
 class InsertReader(StoringReader):
@@ -145,7 +159,7 @@ class InsertReader(StoringReader):
             self.apart(features_of(schema=schema) | {"GROUP BY in an INSERT"}, node)
         if generated and not _ordered(query):
             self.apart({"rows that come in no certain order", "identity columns"}, node)
-        given = fixed | {i: ex.Const(None, schema.columns[i].type) for i in left}
+        given = fixed | {i: omitted(schema.columns[i]) for i in left}
         placed = tuple(self.placed(node, schema, order, given, branch) for branch in query)
         where = reduce(ex.And, self.equalities(schema, fixed)) if fixed else None
         if node.args.get("where"):
@@ -260,8 +274,15 @@ def _ordered(query: qu.Query) -> bool:
 
 
 def complete_row(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
-    """Return a row of a table from the values of its columns; NULL for missing ones."""
-    return tuple(values.get(i, ex.Const(None, c.type)) for i, c in enumerate(schema.columns))
+    """Return a row of a table from the values of its columns; missing ones are omitted."""
+    return tuple(values.get(i, omitted(column)) for i, column in enumerate(schema.columns))
+
+
+def omitted(column: Column) -> ex.Expr:
+    """Return the value of a column that an INSERT omits: NULL, or DEFAULT."""
+    if column.default:
+        return ex.Opaque("DEFAULT", (), column.type)
+    return ex.Const(None, column.type)
 
 
 def is_star_clause(syntax: Syntax) -> bool:
@@ -419,10 +440,8 @@ class MergeReader(StoringReader):
         by_column: dict[int, ex.Expr] = {}
         for index, value_node in zip(order, nodes, strict=True):
             column = schema.columns[index]
-            value = read_expression(
-                replace(scope, subquery=self.subquery), value_node, null=column.type
-            )
-            by_column[index] = self.stored(value_node, column, value)
+            values = replace(scope, subquery=self.subquery)
+            by_column[index] = self.value_of(values, value_node, column)
         return st.NotMatchedClause(guard, complete_row(schema, by_column))
 
 

@@ -48,6 +48,7 @@ __all__ = [
     "statement_readers",
     "to_portable_sql",
     "well_formed",
+    "without_evolution",
 ]
 
 
@@ -334,8 +335,14 @@ def _parsed(text: str, of: Syntax) -> exp.Expr:
     return tree.copy()
 
 
-def _without_evolution(text: str) -> str:
-    """Return the text with blanks for WITH SCHEMA EVOLUTION, which sqlglot does not parse."""
+def without_evolution(text: str) -> str:
+    """Return the text with blanks for WITH SCHEMA EVOLUTION, which sqlglot does not parse.
+
+    Examples
+    --------
+    >>> without_evolution("MERGE WITH SCHEMA EVOLUTION INTO t").split()
+    ['MERGE', 'INTO', 't']
+    """
     found = EVOLUTION.match(text)
     if found is None:
         return text
@@ -346,7 +353,7 @@ def _without_evolution(text: str) -> str:
 def _tree(text: str, of: Syntax) -> exp.Expr:
     """Return the parsed tree of one statement, or raise SqlError at the place of the problem."""
     try:
-        trees = parse_sql(with_markers(_without_evolution(text)), "databricks")
+        trees = parse_sql(with_markers(without_evolution(text)), "databricks")
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         line, column = details[0].get("line") or 1, details[0].get("col") or 1

@@ -25,6 +25,7 @@ from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
 from isolitmus.specs.sql.parameters import one_line, with_markers
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
+from isolitmus.specs.sql.syntax import without_evolution
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -153,7 +154,7 @@ def find_uninterpreted_sources(
         changed = tree.copy()
         _at(changed, _path(place, tree)).replace(instead)
         yield UninterpretedSource(
-            changed.sql(DIALECT), schema, {run: RUN}, place.sql(DIALECT), tuple(sorted(read))
+            _text(changed, text), schema, {run: RUN}, place.sql(DIALECT), tuple(sorted(read))
         )
 
 
@@ -168,9 +169,17 @@ def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
 def _tree(text: str) -> exp.Expr | None:
     """Return the parsed tree of a text, or None if it does not parse."""
     try:
-        return parse_one(with_markers(one_line(text)), DIALECT)
+        return parse_one(with_markers(one_line(without_evolution(text))), DIALECT)
     except SqlglotError:
         return None
+
+
+def _text(tree: exp.Expr, text: str) -> str:
+    """Return the text of a changed tree, with the words of the original that sqlglot lacks."""
+    found = tree.sql(DIALECT)
+    if without_evolution(text) == text:
+        return found
+    return found.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO", 1)
 
 
 def _of_distinct(query: exp.Expr) -> bool:
@@ -293,22 +302,32 @@ def _type(value: exp.Expr, query: exp.Expr) -> Type | None:
     return found if found in SURE or isinstance(value, exp.Column | exp.Cast) else None
 
 
+UNDERSTOOD = {"this", "db", "catalog", "alias", "sample", "version"}
+"""Parts of a table in a query; any sample of any rows are any rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class UndeclaredSource:
-    """Table without DDL that a statement only reads, and the table of any rows in its place."""
+    """Table without DDL that a statement only reads, or an older version of a table.
+
+    A table of any rows takes its place.
+    """
 
     name: str
-    """Table, function or path as written."""
+    """Table, version, function or path as written."""
     schema: Schema
     """Columns that the statement uses, with their assumed types, and one that distinguishes runs.
     """
     run: str
     """Parameter that selects the rows of a run."""
+    older: bool = False
+    """True for an older version of a table with DDL."""
 
     def __str__(self) -> str:
         columns = ", ".join(column.ddl() for column in self.schema.columns[:-1])
+        of = f"{self.name} " if self.older else f"{self.name} has no DDL, and "
         return (
-            f"{self.name} has no DDL, and stands for any rows, others in each run"
+            f"{of}stands for any rows, others in each run"
             f"{f', with the columns {columns}' if columns else ''}."
         )
 
@@ -319,26 +338,27 @@ def replace_undeclared_sources(
     taken: Collection[str] = (),
     *,
     by_run: bool = True,
+    versions: bool = True,
 ) -> tuple[str, tuple[UndeclaredSource, ...]]:
     """Return a statement with a table of any rows in place of each table without DDL that it reads.
 
     The columns are those that the statement uses. A column has the type of what it is compared
     with, stored into, or cast to, else that of the written table's column of the same name, else
     STRING. The text is returned unchanged if its table has no DDL, or it does not parse. Each run
-    has its own rows, unless ``by_run`` is False.
+    has its own rows, unless ``by_run`` is False. With ``versions``, an older version of a table is
+    treated alike: a transaction does not record that it reads one, unless no files are skipped.
 
     Examples
     --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {"t": Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))}
-    >>> sql = "MERGE INTO t USING db.new AS n ON t.id = n.key WHEN NOT MATCHED THEN INSERT *"
+    >>> sql = "INSERT INTO t SELECT * FROM db.new WHERE kind = 'x'"
     >>> made, (source,) = replace_undeclared_sources(sql, tables)
-    >>> made  # doctest: +NORMALIZE_WHITESPACE
-    'MERGE INTO t USING (SELECT key, id, day FROM new_rows WHERE run = :run) AS n ON t.id = n.key
-    WHEN NOT MATCHED THEN INSERT *'
+    >>> made
+    "INSERT INTO t SELECT new.id, new.day FROM new_rows AS new WHERE kind = 'x' AND new.run = :run"
     >>> print(source)
-    db.new has no DDL, and stands for any rows, others in each run, with the columns key BIGINT, \
-id BIGINT, day DATE.
+    db.new has no DDL, and stands for any rows, others in each run, with the columns id BIGINT, \
+day DATE, kind STRING.
     """
     tree = _tree(text)
     known = _known(schemas)
@@ -350,30 +370,106 @@ id BIGINT, day DATE.
     named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     places: dict[str, list[exp.Table]] = {}
     for table in tree.find_all(exp.Table, bfs=False):
-        declared = isinstance(table.this, exp.Identifier) and table.name.lower() in {*known, *named}
-        if not declared and not isinstance(table.this, exp.Placeholder):
+        given = isinstance(table.this, exp.Placeholder) or (
+            isinstance(table.this, exp.Identifier)
+            and table.name.lower() in {*known, *named}
+            and not (versions and table.args.get("version"))
+        )
+        if not given:
             places.setdefault(_named_source(table), []).append(table)
     made: list[UndeclaredSource] = []
     names, parameters = {*known}, {*taken, *(p.name for p in tree.find_all(exp.Placeholder))}
     for name, tables in places.items():
-        if any({*_given(table)} - {"this", "db", "catalog", "alias"} for table in tables):
+        if any({*_given(table)} - UNDERSTOOD for table in tables):
             return text, ()
-        columns = _used(tree, tables, known)
+        older = known.get(tables[0].name.lower())
+        if older is None:
+            columns, stars = _used(tree, tables, known)
+        else:
+            columns = {older.columns[i].name: older.columns[i].type for i in older.shown}
+            stars = [*columns]
         run = _free("run", {*columns, *map(str.lower, parameters)})
         plain = re.sub(r"\W+", "_", name.rpartition(".")[2]).strip("_") or "source"
         own = _free(f"{plain}_rows", names)
         names.add(own)
         parameters.add(run)
         for table in tables:
+            alias = table.alias or (table.name if table.name.isidentifier() else plain)
+            scope = table.find_ancestor(exp.Select, exp.Merge)
+            row = exp.EQ(this=exp.column(run, table=alias), expression=exp.Placeholder(this=run))
+            if isinstance(scope, exp.Select):
+                _expand_stars(scope, table, alias, stars)
+                if by_run and columns and _sources(scope) == [table]:
+                    table.replace(exp.to_table(own, alias=alias))
+                    scope.where(row, copy=False)
+                    continue
             if not by_run:
-                table.replace(exp.to_table(own, alias=table.alias_or_name or plain))
+                table.replace(exp.to_table(own, alias=alias))
                 continue
             rows = exp.select(*map(exp.column, columns or [run])).from_(exp.to_table(own))
-            rows = rows.where(exp.EQ(this=exp.column(run), expression=exp.Placeholder(this=run)))
-            table.replace(rows.subquery(table.alias_or_name or plain))
+            row.this.set("table", None)
+            rows = rows.where(row)
+            table.replace(rows.subquery(alias))
         every = tuple(Column(column, type_) for column, type_ in columns.items())
-        made.append(UndeclaredSource(name, Schema(own, (*every, Column(run, RUN))), run))
-    return (tree.sql(DIALECT), tuple(made)) if made else (text, ())
+        schema = Schema(own, (*every, Column(run, RUN)))
+        made.append(UndeclaredSource(name, schema, run, older is not None))
+    return (_text(tree, text), tuple(made)) if made else (text, ())
+
+
+def _expand_stars(scope: exp.Select, table: exp.Table, alias: str, names: Sequence[str]) -> None:
+    """Name the columns that ``*`` and ``s.*`` stand for in a SELECT from an undeclared table."""
+    alone = len(_sources(scope)) == 1
+    items: list[exp.Expr] = []
+    for item in scope.expressions:
+        qualified = (
+            isinstance(item, exp.Column) and item.table.lower() == table.alias_or_name.lower()
+        )
+        if not item.is_star or not (qualified or (alone and isinstance(item, exp.Star))):
+            items.append(item)
+            continue
+        star = item.this if isinstance(item, exp.Column) else item
+        out = {one.name.lower() for one in star.args.get("except_") or ()}
+        items += [exp.column(name, table=alias) for name in names if name.lower() not in out]
+    scope.set("expressions", items)
+
+
+def _outer_names(tree: exp.Expr, scope: exp.Expr, own: Collection[str]) -> dict[str, exp.Column]:
+    """Return the columns that outer queries take from the star of a query, by name.
+
+    ``own`` are the names in lower case that the written table has, which an outer query may mean.
+    """
+    found: dict[str, exp.Column] = {}
+    while isinstance(scope, exp.Select):
+        named = {item.alias_or_name.lower() for item in scope.expressions if not item.is_star}
+        if len(named) == len(scope.expressions):
+            break
+        around = scope.parent
+        while isinstance(around, exp.SetOperation):
+            around = around.parent
+        if not isinstance(around, exp.Subquery | exp.CTE):
+            break
+        places: list[exp.Expr] = [around]
+        if isinstance(around, exp.CTE):
+            alias = around.alias.lower()
+            places = [one for one in tree.find_all(exp.Table) if one.name.lower() == alias]
+        next_: exp.Expr | None = None
+        for place in places:
+            holder = place.find_ancestor(exp.Select, exp.Merge)
+            for column in holder.find_all(exp.Column) if holder is not None else ():
+                here = column.find_ancestor(exp.Select, exp.Merge) is holder
+                inside = column.find_ancestor(exp.Subquery) is around
+                mine = (
+                    column.table.lower() == place.alias_or_name.lower()
+                    if column.table
+                    else (here and not inside and column.name.lower() not in own)
+                )
+                if mine and not column.is_star and column.name.lower() not in named:
+                    found.setdefault(column.name, column)
+            next_ = holder
+        if next_ is None:
+            break
+        scope = next_
+    return found
 
 
 def _given(node: exp.Expr) -> list[str]:
@@ -384,16 +480,19 @@ def _named_source(table: exp.Table) -> str:
     """Return a table, function or path as written, without its alias."""
     plain = table.copy()
     plain.set("alias", None)
+    plain.set("sample", None)
     return plain.sql(DIALECT)
 
 
 def _used(
     tree: exp.Expr, tables: Sequence[exp.Table], known: Mapping[str, Schema]
-) -> dict[str, Type]:
-    """Return the columns of an undeclared table that a statement uses, with their types."""
+) -> tuple[dict[str, Type], list[str]]:
+    """Return the columns of an undeclared table that a statement uses, with their types, and the
+    names of those that its stars stand for.
+    """
     target = known[_target(tree).lower()]
     found: dict[str, Type | None] = {}
-    starred = False
+    stars: dict[str, Type | None] = {}
     for table in tables:
         alias = table.alias_or_name.lower()
         scope = table.find_ancestor(exp.Select, exp.Merge)
@@ -404,7 +503,8 @@ def _used(
         own = {column.name.lower() for one in others for column in _columns_of(one, known)}
         for column in scope.find_all(exp.Column):
             if isinstance(column.this, exp.Star):
-                starred |= column.table.lower() == alias
+                if column.table.lower() == alias:
+                    stars |= _starred(column, tree, target)
             elif column.table.lower() == alias or (
                 not column.table
                 and column.find_ancestor(exp.Select, exp.Merge) is scope
@@ -413,21 +513,43 @@ def _used(
                 found[column.name] = found.get(column.name) or _met(column, tree, known)
         if isinstance(scope, exp.Merge):
             thens = [when.args["then"] for when in scope.args["whens"].expressions]
-            starred |= any(then.find(exp.Star) is not None for then in thens)
+            if any(then.find(exp.Star) is not None for then in thens):
+                stars |= {target.columns[i].name: target.columns[i].type for i in target.shown}
         else:
-            starred |= any(isinstance(one.unalias(), exp.Star) for one in scope.expressions)
+            for item in scope.expressions:
+                if isinstance(item, exp.Star):
+                    stars |= _starred(item, tree, target)
+            if stars:
+                names = {column.name.lower() for column in target.columns}
+                outer = _outer_names(tree, scope, names)
+                stars |= {n: _met(c, tree, known) for n, c in outer.items() if n not in stars}
             for join in scope.args.get("joins") or ():
                 found |= {name.name: None for name in join.args.get("using") or ()}
-    if starred:
-        for i in target.shown:
-            found.setdefault(target.columns[i].name, target.columns[i].type)
+    found = stars | {name: type_ or stars.get(name) for name, type_ in found.items()}
     same = {column.name.lower(): column.type for column in target.columns}
     folded = {name.lower(): name for name in reversed([*found])}
-    return {
+    columns = {
         name: found[name] or same.get(name.lower(), "STRING")
         for name in found
         if folded[name.lower()] == name
     }
+    return columns, [name for name in columns if name in stars]
+
+
+def _starred(star: exp.Expr, tree: exp.Expr, target: Schema) -> dict[str, Type | None]:
+    """Return the columns that a star of an undeclared table stands for: those of the written table.
+
+    In the query of an INSERT these are the columns at its positions.
+    """
+    columns = [target.columns[i] for i in target.shown]
+    query = tree.expression if isinstance(tree, exp.Insert) else None
+    left_out = next(star.find_all(exp.Star)).args.get("except_")
+    if isinstance(query, exp.Select) and star.parent is query and not left_out:
+        stored = _stored(tree, {target.name: target})
+        if stored is not None:
+            start = next(k for k, item in enumerate(query.expressions) if item is star)
+            columns = list(stored[start : len(stored) - len(query.expressions) + start + 1])
+    return {column.name: column.type for column in columns}
 
 
 def _sources(scope: exp.Expr) -> list[exp.Expr]:
@@ -467,7 +589,7 @@ def _met(column: exp.Column, tree: exp.Expr, known: Mapping[str, Schema]) -> Typ
                 }
                 return types.pop() if len(types) == 1 else None
             if isinstance(other, exp.Literal):
-                return "STRING" if other.is_string else None
+                return "STRING" if other.is_string else "BIGINT" if other.is_int else "DOUBLE"
             if isinstance(other, exp.Cast):
                 return type_named(other.to.sql(DIALECT).replace(" ", ""))
         case exp.Tuple(parent=exp.Insert() as insert) if isinstance(insert.this, exp.Tuple):

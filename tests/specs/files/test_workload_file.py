@@ -133,6 +133,41 @@ def test_a_job_keeps_the_statements_that_are_understood():
     assert [(one.name, one.tables) for one in found.unread] == [("a_2", None)]
 
 
+def test_an_omitted_column_with_a_default_may_have_any_value():
+    ddl = 'ddl = "CREATE TABLE t (id INT, day DATE DEFAULT current_date()) USING delta PARTITIONED BY (day)"'
+    jobs = """[jobs.a]
+    sql = "DELETE FROM t WHERE day = :day"
+    [jobs.b]
+    sql = "{}"
+    """
+    for sql in ("INSERT INTO t (id) VALUES (1)", "INSERT INTO t VALUES (1, DEFAULT)"):
+        found = predict_workload(read(jobs.format(sql), ddl), protocol("delta-serializable"))
+        said = {(m.loser, m.winner): m.word for m in found.meetings}
+        assert said["a", "b"] != "never"  # without DEFAULT the day is NULL
+    found = predict_workload(
+        read(jobs.format("INSERT INTO t (id) VALUES (1)")), protocol("delta-serializable")
+    )
+    assert {(m.loser, m.winner): m.word for m in found.meetings}["a", "b"] == "never"
+
+
+def test_a_field_of_a_struct_may_be_set():
+    ddl = 'ddl = "CREATE TABLE t (id INT, s STRUCT<a: INT, b: INT>) USING delta"'
+    found = read('[jobs.a]\nsql = "UPDATE t SET s.a = 1, s.b = id + 1 WHERE id = 2"', ddl)
+    ((place, value),) = found.statements[0].statement.sets
+    assert (place, value.type) == (1, found.tables["t"].columns[1].type)
+
+
+def test_what_commits_nothing_is_passed_over():
+    found = read(
+        "[jobs.a]\nsql = ['ANALYZE TABLE t COMPUTE STATISTICS', 'DELETE FROM t']\n[jobs.b]\nsql = 'SHOW TABLES'"
+    )
+    assert ([*found.jobs], [one.name for one in found.statements]) == (["a"], ["a"])
+    assert found.assumptions == (
+        "a: 'ANALYZE TABLE t COMPUTE STATISTICS' has no effect on conflicts.",
+        "b: 'SHOW TABLES' has no effect on conflicts.",
+    )
+
+
 PLACED = {
     "in several lines": (
         '[jobs.a]\nsql = """\n  DELETE FROM t\n  WHERE id =\n    AND day = 3\n"""',
@@ -737,7 +772,7 @@ def test_an_overwrite_is_dynamic_as_its_session_says(job, form):
         ('sql = ["SET spark.databricks.delta.maxCommitAttempts = 0", "DELETE FROM t"]', "is not modelled here; modelled are"),
         ('conf = { "spark.sql.shuffle.partitions" = "all" }\nsql = "DELETE FROM t"', "known: a whole number from 1"),
         ('options = { mergeSchema = "true" }\nsql = "DELETE FROM t"', "mergeSchema"),
-        (f'sql = "SET {MODE} = dynamic"', "has only SET"),
+        (f'sql = "SET {MODE} = dynamic"', "no job commits anything"),
         (
             f'conf = {{ "{MODE}" = "dynamic" }}\nsql = "INSERT INTO t REPLACE WHERE day = 1 SELECT 1, 1"',
             "a dynamic partition overwrite with PARTITION or REPLACE WHERE",

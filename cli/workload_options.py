@@ -22,7 +22,10 @@ __all__ = ["Ddl", "Jobs", "Level", "TableFolder", "choose_protocol", "choose_wor
 
 Jobs = Annotated[
     list[str],
-    typer.Argument(metavar="JOBS", help="The name of a workload, a workload file, or SQL files."),
+    typer.Argument(
+        metavar="JOBS",
+        help="The name of a workload, a workload file, SQL files, or a folder of these.",
+    ),
 ]
 Ddl = Annotated[
     str | None,

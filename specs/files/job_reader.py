@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.errors import SqlError, near
+from isolitmus.model.errors import IsolitmusError, SqlError, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
@@ -124,7 +124,7 @@ class JobReader:
     """Assumptions about statements that commit nothing."""
     sources: list[UndeclaredSource] = field(default_factory=list)
     """Tables without DDL that are only read."""
-    unread: list[tuple[UnreadStatement, SqlError]] = field(default_factory=list)
+    unread: list[tuple[UnreadStatement, IsolitmusError]] = field(default_factory=list)
     """Statements that are not understood, each with the error about it."""
 
     def job(self, name: str, node: Node) -> Job:
@@ -198,6 +198,11 @@ class JobReader:
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
 
+    def leave_out(self, job: str, error: IsolitmusError) -> None:
+        """Leave out a job with a mistake as not understood."""
+        self.unread[:] = [one for one in self.unread if one[0].job != job]
+        self.unread.append((unread_job(job, error), error))
+
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
 
@@ -212,10 +217,7 @@ class JobReader:
             named = {table.name.lower() for table in syntax.tables()}
             if parsed and named and named <= known:
                 tables = frozenset(name for name in known if name in text.lower())
-        told, _, _ = str(error).partition("\n")
-        place, _, problem = told.partition(": ")
-        problem = error.problem or problem
-        return UnreadStatement(_name(title), title[0], problem, place.partition(",")[0], tables)
+        return replace(unread_job(title[0], error), name=_name(title), tables=tables)
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
@@ -389,6 +391,18 @@ class JobReader:
         else:
             text = other
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
+
+
+def unread_job(name: str, error: IsolitmusError) -> UnreadStatement:
+    """Return a job that is not understood, with what an error says of it.
+
+    Examples
+    --------
+    >>> print(unread_job("load", SqlError("load.sql:3:5, job load: unknown table 's'")))
+    load (load.sql:3:5): unknown table 's'
+    """
+    place, _, problem = str(error).partition("\n")[0].partition(": ")
+    return UnreadStatement(name, name, problem, place.partition(",")[0])
 
 
 def _name(title: tuple[str, int]) -> str:

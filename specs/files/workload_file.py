@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.errors import NoLitmusTest, near
+from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.workload import Job, Workload
 from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.logged_tables import refuse_differing
@@ -248,6 +248,8 @@ def build_workload(
     path: Path | None = None,
     sources: Mapping[str, Source] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
+    *,
+    each: bool = False,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -263,6 +265,8 @@ def build_workload(
         File of each job, if each has its own.
     logged : sequence of LoggedDeclaration
         Existing tables, which the document need not declare.
+    each : bool
+        Whether a job with a mistake is left out as not understood; otherwise it is an error.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
@@ -274,7 +278,7 @@ def build_workload(
         if logged
         else "add its CREATE TABLE to the DDL"
     )
-    given = document.inner("jobs", most=100)
+    given = document.inner("jobs", most=300)
     schemas = dict(schemas)
     reader = JobReader(schemas, shared, formats, besides, written_tables(list(_texts(given.value))))
     jobs: dict[str, Job] = {}
@@ -283,7 +287,12 @@ def build_workload(
     for job, node in given.items():
         if sources is not None:
             node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - same job
-        jobs[job] = reader.job(job, node)
+        try:
+            jobs[job] = reader.job(job, node)
+        except (LitmusError, SqlError) as error:
+            if not each:
+                raise
+            reader.leave_out(job, error)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
     apart = _apart(given, jobs)

@@ -1,4 +1,4 @@
-"""Workloads by name, from a workload file, or from one SQL file for each job.
+"""Workloads by name, from a workload file, or from one SQL file for each job, also of a folder.
 
 In an SQL file, ``-- :day DATE`` declares the type of a parameter, and ``-- where day < today`` a
 condition on parameters. Semicolons separate the statements of the job.
@@ -16,13 +16,14 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import read_text, shipped_files
-from isolitmus.specs.files.job_reader import PASSED
+from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
+from isolitmus.specs.files.job_reader import PASSED, unread_job
 from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
-from isolitmus.specs.files.workload_file import build_workload, read_workload
+from isolitmus.specs.files.workload_file import build_workload, read_workload, workload_tables
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET, with_overwrite_mode
 from isolitmus.specs.sql.parameters import BLANK, PIECE
 from isolitmus.specs.sql.source_text import locate_error
@@ -32,7 +33,7 @@ from isolitmus.specs.sql.syntax import Syntax
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.model.workload import JobStatement
+    from isolitmus.model.workload import JobStatement, UnreadStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
@@ -58,6 +59,10 @@ TEMPLATE = re.compile(
 LEFT = re.compile(r"\{\{|\{%|\$\{")
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
 """Settings that may affect commits."""
+CREATES = re.compile(
+    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
+)
+"""CREATE TABLE with columns."""
 VIEW = re.compile(
     rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
     r"(?P<query>.*)",
@@ -185,7 +190,7 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     Parameters
     ----------
     *names : str
-        Name of a shipped workload, path of a workload file, or paths of SQL files.
+        Name of a shipped workload, path of a workload file, of a folder, or of SQL files.
     ddl : Path, optional
         File with the CREATE TABLE statements for SQL files.
     tables : sequence of str
@@ -197,6 +202,10 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     ['ingest', 'upsert', 'erase', 'report', 'compact']
     """
     logged = [read_declared_table(given) for given in tables]
+    known = shipped_files("workloads")
+    folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
+    if folder is not None and folder.is_dir():
+        return _of_sql(_sql_files(folder, ddl), ddl, logged, folder)
     texts = [name for name in names if name.endswith(".sql")]
     if texts:
         other = next((name for name in names if name not in texts), None)
@@ -214,14 +223,27 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     if ddl is not None:
         raise IsolitmusError("--ddl is for SQL files only; a workload file has the key 'ddl'")
     (name,) = names
-    known = shipped_files("workloads")
     path = Path(name) if name.endswith(".toml") else known.get(name)
     if path is None:
         raise UnknownName(
-            f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml or files"
-            " NAME.sql"
+            f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml, files"
+            " NAME.sql, or their folder"
         )
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
+
+
+def _sql_files(folder: Path, ddl: Path | None) -> list[Path]:
+    """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
+    hidden = (path for path in sorted(folder.rglob("*.sql")) if path.is_file())
+    found = [
+        path
+        for path in hidden
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and (ddl is None or not path.samefile(ddl))
+    ]
+    if not found:
+        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")
+    return found
 
 
 def as_workload(given: Workload | NameOrPath) -> Workload:
@@ -246,43 +268,93 @@ def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
 
 
 def _of_sql(
-    paths: Sequence[Path], ddl: Path | None, logged: Sequence[LoggedDeclaration]
+    paths: Sequence[Path],
+    ddl: Path | None,
+    logged: Sequence[LoggedDeclaration],
+    folder: Path | None = None,
 ) -> Workload:
-    """Return the workload of SQL files, one job per file; comments give types and conditions."""
+    """Return the workload of SQL files, one job per file; comments give types and conditions.
+
+    The files of a ``folder`` may also create tables, and what is wrong with one is left out.
+    """
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
-    passed_over: list[str] = []
+    made = "" if ddl is None else read_text(ddl, LitmusError)
+    tables: dict[str, str] = {}
+    if folder is not None:
+        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
+    own = {*tables}
+    told: list[str] = []
+    unread: list[UnreadStatement] = []
     for path in paths:
-        name, text = _job_name(path), parametrize_templates(read_text(path, LitmusError))
-        if name in jobs:
+        label = path.name if folder is None else path.relative_to(folder).as_posix()
+        name, text = _job_name(label), parametrize_templates(read_text(path, LitmusError))
+        if name in sources:
             raise LitmusError(
                 f"{path}: another file has the name {name} as well, and job names are file names;"
                 " rename one of them"
             )
-        sources[name] = Source(path.name, text)
-        found = read_job_text(sources[name])
-        jobs[name] = {"sql": list(found.statements)}
-        passed_over += [
-            f"{path.name}: '{one}' has no effect on conflicts." for one in found.passed_over
-        ]
-        if not jobs[name]["sql"]:
-            sources[name].refuse(f"{path.name} contains no statement")
+        source = sources[name] = Source(label, text)
+        try:
+            found = read_job_text(source)
+        except SqlError as error:
+            if folder is None:
+                raise
+            unread.append(unread_job(name, error))
+            continue
+        statements = [*found.statements]
+        if folder is not None:
+            told += _take_tables(statements, source, tables)
+        told += [f"{label}: '{one}' has no effect on conflicts." for one in found.passed_over]
+        if not statements:
+            if folder is None:
+                source.refuse(f"{label} contains no statement")
+            continue
+        jobs[name] = {"sql": statements}
         if typed := dict(TYPED.findall(text)):
             jobs[name]["parameters"] = typed
         if known := KNOWN.findall(text):
             every = " AND ".join(f"({one})" for one in known)
             jobs[name]["where"] = known[0] if len(known) == 1 else every
-    name = " ".join(path.stem for path in paths)
-    document = Node({"jobs": jobs}, "", Source(name))
-    if ddl is not None:
-        made = read_text(ddl, LitmusError)
-        texts = {"ddl": list(split_statements(made)), "jobs": jobs}
-        document = Node(texts, "", Source(ddl.name, made))
-    made_of = build_workload(document, name, sources=sources, logged=logged)
-    return replace(made_of, left_out=(*made_of.left_out, *passed_over))
+    texts = [*split_statements(made), *(tables[name] for name in tables if name not in own)]
+    if not texts and not logged:
+        raise IsolitmusError(
+            f"no file in {folder} creates a table that is understood; add CREATE TABLE name (column"
+            " TYPE, …) USING delta, --ddl FILE or --table FOLDER"
+        )
+    name = " ".join(path.stem for path in paths) if folder is None else real_path(folder).name
+    source = Source(name) if ddl is None else Source(ddl.name, made)
+    document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", source)
+    work = build_workload(document, name, sources=sources, logged=logged, each=folder is not None)
+    return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
 
 
-def _job_name(path: Path) -> str:
+def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:
+    """Move each CREATE TABLE of a job from its statements to the tables, by name in lower case.
+
+    Yields what is assumed about one that is not understood, or that creates a table again.
+    """
+    for one in [each for each in statements if CREATES.match(each)]:
+        statements.remove(one)
+        place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
+        try:
+            name = read_ddl(one, place, source=True).name
+            workload_tables(Node({"ddl": one}, "", Source(place)), ())
+        except (LitmusError, SqlError) as error:
+            problem = str(error).partition("\n")[0].partition(": ")[2]
+            yield f"The CREATE TABLE of {place} is passed over: {problem}."
+            continue
+        other = tables.setdefault(name.lower(), one)
+        if _plain_text(other) != _plain_text(one):
+            yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
+
+
+def _plain_text(create: str) -> str:
+    """Return a CREATE TABLE in one line, without IF NOT EXISTS."""
+    return re.sub(r"\bif not exists ", "", " ".join(create.lower().split()))
+
+
+def _job_name(label: str) -> str:
     """Return the name of the job of a file."""
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", path.stem)
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", label.removesuffix(".sql"))
     return name if NAME.fullmatch(name) else f"job_{name}"

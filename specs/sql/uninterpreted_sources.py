@@ -374,6 +374,7 @@ day DATE, kind STRING.
             isinstance(table.this, exp.Identifier)
             and table.name.lower() in {*known, *named}
             and not (versions and table.args.get("version"))
+            and not _is_elsewhere(table, tree)
         )
         if not given:
             places.setdefault(_named_source(table), []).append(table)
@@ -382,7 +383,7 @@ day DATE, kind STRING.
     for name, tables in places.items():
         if any({*_given(table)} - UNDERSTOOD for table in tables):
             return text, ()
-        older = known.get(tables[0].name.lower())
+        older = known.get(tables[0].name.lower()) if tables[0].args.get("version") else None
         if older is None:
             columns, stars = _used(tree, tables, known)
         else:
@@ -414,6 +415,18 @@ day DATE, kind STRING.
         schema = Schema(own, (*every, Column(run, RUN)))
         made.append(UndeclaredSource(name, schema, run, older is not None))
     return (_text(tree, text), tuple(made)) if made else (text, ())
+
+
+def _is_elsewhere(table: exp.Table, tree: exp.Expr) -> bool:
+    """Return whether a table has the name of the written one, but another database."""
+    into = tree.this.find(exp.Table)
+    databases = {f"{one.catalog}.{one.db}".lower() for one in (table, into) if one is not None}
+    return (
+        into is not None
+        and into.name.lower() == table.name.lower()
+        and bool(into.db and table.db)
+        and len(databases) == 2
+    )
 
 
 def _expand_stars(scope: exp.Select, table: exp.Table, alias: str, names: Sequence[str]) -> None:

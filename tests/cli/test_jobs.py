@@ -369,3 +369,86 @@ def test_a_limit_at_the_start_of_the_processes_leaves_no_traceback(tmp_path, sec
     )  # fmt: skip
     assert done.returncode in (0, 3)
     assert "Traceback" not in done.stderr, done.stderr
+
+
+FOLDER = {
+    "ddl/tables.sql": (
+        "CREATE TABLE IF NOT EXISTS shop.orders (id BIGINT, amount INT, day DATE) USING delta"
+        " PARTITIONED BY (day);\n"
+        "CREATE TABLE shop.odd (id BIGINT, half INT GENERATED ALWAYS AS (id / 2)) USING delta"
+    ),
+    "jobs/upsert.sql": (
+        "USE CATALOG main;\n"
+        "CREATE OR REPLACE TEMP VIEW n AS SELECT * FROM raw.orders QUALIFY row_number() OVER"
+        " (PARTITION BY id ORDER BY seen DESC) = 1;\n"
+        "MERGE INTO shop.orders o USING n ON o.id = n.id WHEN MATCHED AND n.op = 'D' THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;\n"
+        "OPTIMIZE shop.orders"
+    ),
+    "jobs/purge.sql": "DELETE FROM shop.orders WHERE day < '{{ ds }}'",
+    "jobs/odd.sql": "INSERT INTO shop.odd SELECT * FROM x",
+    "jobs/open.sql": "DELETE FROM shop.orders WHERE id + :n = 3 + :m",
+    "tmpl/model.sql": "INSERT INTO shop.orders SELECT {{ cols | join(',') }} FROM x",
+    ".git/hidden.sql": "DELETE FROM nothing",
+    "notes.txt": "DELETE FROM nothing",
+}
+
+
+def _write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+
+
+@pytest.mark.slow
+def test_a_folder_of_sql_files(tmp_path, call, monkeypatch):
+    """What is wrong with one file or table leaves the others their answers."""
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "all", FOLDER)
+    status, out, err = call("predict", "all", "--json")
+    found = json.loads(out)
+    assert (status, err) == (1, "")
+    said = {(m["loser"], m["winner"]): m["word"] for m in found["meetings"]}
+    assert len(said) == 36
+    assert said["jobs_upsert_1", "jobs_purge"] in {"when", "always"}
+    assert said["jobs_upsert_2", "jobs_purge"] == "when"
+    assert {one["name"]: one["place"] for one in found["not_understood"]} == {
+        "jobs_odd": "jobs/odd.sql:1:13",
+        "jobs_open": "jobs/open.sql",
+        "tmpl_model": "tmpl/model.sql:1:32",
+    }
+    told = " ".join(found["assumptions"])
+    assert "CREATE TABLE of ddl/tables.sql:2 is passed over: 'GENERATED ALWAYS" in told
+    assert "raw.orders has no DDL" in told
+    assert "jobs/upsert.sql: 'USE CATALOG main' has no effect" in told
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.txt": ""}, "all has no file NAME.sql"),
+        ({"a.sql": "DELETE FROM t"}, "no file in all creates a table that is understood"),
+        ({"a.sql": "CREATE TABLE t (id INT) USING delta"}, "nothing"),
+    ],
+)
+def test_a_folder_without_jobs_is_one_sentence(tmp_path, call, monkeypatch, files, said):
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "all", files)
+    status, out, err = call("predict", "all")
+    assert (status, out) == (2, "")
+    assert said in err or "jobs is empty" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_a_folder_with_the_ddl_in_one_of_its_files(tmp_path, call, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ddl = "CREATE TABLE t (id INT) USING delta"
+    _write(
+        tmp_path / "all",
+        {"t.sql": ddl, "a.sql": f"{ddl.replace('TABLE', 'TABLE IF NOT EXISTS')}; DELETE FROM t"},
+    )
+    for more in ((), ("--ddl", "all/t.sql")):
+        status, out, _ = call("predict", "all", *more, "--json")
+        found = json.loads(out)
+        assert (status, [m["loser"] for m in found["meetings"]]) == (1, ["a"])

@@ -199,6 +199,7 @@ UNDECLARED = {
     " WHEN NOT MATCHED THEN INSERT (id, day) VALUES (s.k, s.d)": [
         "k BIGINT", "name STRING", "d DATE",
     ],
+    "INSERT INTO shop.t SELECT * FROM raw.t": ["id BIGINT", "v STRING", "day DATE"],
     "UPDATE t SET v = (SELECT max(name) FROM s WHERE s.id = t.id)": ["name STRING", "id BIGINT"],
 }  # fmt: skip
 
@@ -220,6 +221,7 @@ def test_a_table_without_ddl_has_the_columns_that_are_used(sql):
         "INSERT INTO u SELECT * FROM s",
         "DELETE FROM t WHERE id IN (SELECT id FROM s)",
         "INSERT INTO t SELECT * FROM t",
+        "INSERT INTO shop.t SELECT * FROM shop.t",
         "INSERT INTO t SELECT * FROM s PIVOT (max(v) FOR id IN (1))",
         "WITH s AS (SELECT 1 AS id) INSERT INTO t (id) SELECT id FROM s",
         "INSERT INTO t SELECT",

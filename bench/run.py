@@ -142,7 +142,7 @@ def rows() -> list[Row]:
         done.append(row)
         sys.stderr.write(" | ".join(row.cells()) + "\n")
 
-    published = {3: "aim 0.010 s; Isolde, published: 0.009 s", 10: "aim 0.250 s; Isolde: 0.265 s"}
+    published = {3: "aim 0.008 s; Isolde, published: 0.009 s", 10: "aim 0.250 s; Isolde: 0.265 s"}
     for n in range(2, 11):
         add(both(f"snapshot-isolation, not serializable: exactly {n} transactions",
                  "snapshot-isolation", "serializable", None, [n], found=True,

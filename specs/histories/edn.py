@@ -18,7 +18,8 @@ __all__ = ["read_edn_forms", "write_edn"]
 
 TOKEN = re.compile(
     r"""(?:[\s,]|;[^\n]*)*
-    (?: (?P<open> \#\{ | [\[({] )
+    (?: (?P<flat> \[ [^\s,;"()\[\]{}\\\#]++ (?: \x20 [^\s,;"()\[\]{}\\\#]++ )*+ \] )
+      | (?P<open> \#\{ | [\[({] )
       | (?P<close> [\])}] )
       | (?P<text> "[^"\\]*(?:\\.[^"\\]*)*" )
       | (?P<discard> \#_ )
@@ -97,13 +98,23 @@ class _Nesting:
         """Return the forms with their lines; if the text is one list or vector, its elements."""
         inner: tuple[str, list[int]] = "", []
         atoms: dict[str, Any] = {}
+        stack = self.stack
         for token in TOKEN.finditer(self.text):
             kind, at = str(token.lastgroup), token.start(token.lastindex or 0)
-            if kind == "atom":  # by far the most tokens, and mostly the same words
-                word = token[kind]
-                if word not in atoms:
-                    atoms[word] = self.atom(word, at)
-                self.put(atoms[word], at)
+            if kind in ("atom", "flat"):  # by far the most tokens, and mostly the same words
+                words = (token[kind],) if kind == "atom" else token[kind][1:-1].split(" ")
+                for word in words:
+                    if word not in atoms:
+                        atoms[word] = self.atom(word, at)
+                every = tuple(map(atoms.__getitem__, words))
+                value = every[0] if kind == "atom" else every
+                form = stack[-1]
+                if len(stack) > 2 and not (form.dropped or form.tagged):
+                    form.items.append(value)
+                    continue
+                if kind == "flat" and len(stack) == 1:
+                    inner = "[", [at] * len(every)
+                self.put(value, at)
                 continue
             match kind:
                 case "open":

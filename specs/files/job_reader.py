@@ -41,10 +41,8 @@ from isolitmus.specs.sql.parameters import BLANK, CLOCKS, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
-from isolitmus.specs.sql.uninterpreted_sources import (
-    find_uninterpreted_sources,
-    replace_undeclared_sources,
-)
+from isolitmus.specs.sql.undeclared_sources import replace_undeclared_sources
+from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -54,7 +52,8 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
-    from isolitmus.specs.sql.uninterpreted_sources import UndeclaredSource, UninterpretedSource
+    from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
+    from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
 __all__ = ["JobReader", "types_in"]
 
@@ -232,15 +231,15 @@ class JobReader:
         open_ = []
         schemas = dict(self.schemas)
         for written, label in given:
-            text, sources = replace_undeclared_sources(written, schemas, by_run=False)
-            schemas |= {one.schema.name: one.schema for one in sources}
-            if SET.fullmatch(text):
+            if SET.fullmatch(written) or all(p in known for p in parameters(written)):
                 continue
-            if not all(p in known for p in parameters(text)):
+            # a text that does not parse determines nothing
+            with suppress(SqlError), well_formed(written, label):
+                text, sources = replace_undeclared_sources(written, schemas, by_run=False)
+                schemas |= {one.schema.name: one.schema for one in sources}
                 syntax = Syntax(text, label)
-                with suppress(SqlError):  # a text that does not parse determines nothing
-                    syntax.tree()
-                    open_.append(syntax)
+                syntax.tree()
+                open_.append(syntax)
         found = infer_types(open_, schemas)
         return {name: type_ for name, type_ in found.items() if name not in known}
 
@@ -348,9 +347,10 @@ class JobReader:
         with _in_file(node, "sql", text):
             label = _label(node, text)
             versions = confs.get(SKIPPING, "").lower() != "false"
-            other, sources = replace_undeclared_sources(
-                text, self.schemas, types, versions=versions
-            )
+            with well_formed(text, label):
+                other, sources = replace_undeclared_sources(
+                    text, self.schemas, types, versions=versions
+                )
             runs = {one.run: one.schema.columns[-1].type for one in sources}
             before = set(self.schemas)
             self.schemas.update({one.schema.name: one.schema for one in sources})
@@ -377,10 +377,9 @@ class JobReader:
                 f" format {self.formats[found.target]} and no commit protocol; jobs may only read"
                 " such a table"
             )
-        own = {name: query.read for name, query in let.items() if name in parameters(text)}
-        named = dict.fromkeys(
-            (*parameters(text), *(p for name in own for p in let[name].parameters))
-        )
+        used = [name for name in parameters(other) if name not in runs]
+        own = {name: query.read for name, query in let.items() if name in used}
+        named = dict.fromkeys((*used, *(p for name in own for p in let[name].parameters)))
         name = _name(title)
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
         typed = {p: types[p] for p in named} | clocks | runs

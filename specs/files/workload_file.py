@@ -304,7 +304,7 @@ def build_workload(
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(document, jobs, shared),
-        (*left_out, *map(str, (*reader.instead, *reader.sources)), *reader.passed),
+        (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), level, document.source.text, path,
     )  # fmt: skip
 

@@ -139,20 +139,20 @@ def find_uninterpreted_sources(
     if not isinstance(tree, exp.Insert | exp.Merge) or statement_tree(tree.sql(DIALECT)) != tree:
         return
     known = folded_schemas(schemas)
-    named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    named = {each.alias.lower(): each for each in tree.find_all(exp.CTE)}
     own = set() if _of_all(tree, dynamic=dynamic) else {written_table(tree).lower()}
-    kept = own | named
     stored_by = tree.expression if isinstance(tree, exp.Insert) else None
     places = [*tree.find_all(exp.Select, exp.SetOperation, bfs=False)]
     for place in reversed(places):  # inner queries first
-        read = {table.name.lower() for table in place.find_all(exp.Table)}
-        read -= {each.alias.lower() for each in place.find_all(exp.CTE)}
-        if not read or read - known.keys() or read & kept:
+        query = _with_named(place, named)
+        read = {table.name.lower() for table in query.find_all(exp.Table)}
+        read -= {each.alias.lower() for each in query.find_all(exp.CTE)}
+        if not read or read - known.keys() or read & own:
             continue
         if _of_distinct(place) or place.find_ancestor(exp.Whens):
             continue
         stored = stored_columns(tree, schemas) if place is stored_by else None
-        made = _made(place, schemas, stored, taken)
+        made = _made(query, schemas, stored, taken)
         if made is None:
             continue
         schema, instead, run = made
@@ -165,6 +165,26 @@ def find_uninterpreted_sources(
             place.sql(DIALECT),
             tuple(sorted(read)),
         )
+
+
+def _with_named(query: exp.Expr, named: Mapping[str, exp.CTE]) -> exp.Expr:
+    """Return a query with the queries of WITH that it names, in their order; a copy, if there are
+    any.
+    """
+    used: set[str] = set()
+    open_ = [query]
+    while open_:
+        found = {table.name.lower() for table in open_.pop().find_all(exp.Table)}
+        new = (found & named.keys()) - used
+        used |= new
+        open_ += [named[name] for name in new]
+    used -= {each.alias.lower() for each in query.find_all(exp.CTE)}
+    if not used or query.find_ancestor(exp.CTE) is not None:
+        return query
+    whole = query.copy()
+    parts = [one.copy() for name, one in named.items() if name in used]
+    whole.set("with_", exp.With(expressions=parts))
+    return whole
 
 
 def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:

@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlglot import expressions as exp
-
 from isolitmus.model.errors import IsolitmusError, SqlError, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
@@ -210,11 +208,9 @@ class JobReader:
         """
         known = {name.lower() for name in self.schemas}
         tables: frozenset[str] | None = None
-        syntax = Syntax(text)
         with suppress(SqlError):
-            parsed = not isinstance(syntax.tree(), exp.Command)
-            named = {table.name.lower() for table in syntax.tables()}
-            if parsed and named and named <= known:
+            named = Syntax(text).named_tables()
+            if named and named <= known:
                 tables = frozenset(name for name in known if name in text.lower())
         return replace(unread_job(title[0], error), name=_name(title), tables=tables)
 

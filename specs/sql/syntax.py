@@ -264,6 +264,18 @@ class Syntax:
             self._bound[start, end] = _with(tree, self.values)
         return self._bound[start, end]
 
+    def named_tables(self) -> set[str]:
+        """Return the names of its tables in lower case; none for what is no SQL by itself.
+
+        Examples
+        --------
+        >>> sorted(Syntax("DELETE FROM shop.T").named_tables()), Syntax("VACUUM t").named_tables()
+        (['t'], set())
+        """
+        tree = self.tree()
+        found = () if isinstance(tree, exp.Command) else tree.find_all(exp.Table)
+        return {table.name.lower() for table in found}
+
     def tables(self) -> Iterator[exp.Table]:
         """Yield the nodes that name tables in the parsed trees."""
         for tree in self._trees.values():

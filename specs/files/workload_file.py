@@ -101,7 +101,8 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
 
 def _with_defaults(schema: Schema, declared: TableDeclaration) -> Schema:
     """Return the schema with the columns marked that have a DEFAULT."""
-    columns = (replace(c, default=c.name.lower() in declared.defaults) for c in schema.columns)
+    marked = (c.default or c.name.lower() in declared.defaults for c in schema.columns)
+    columns = map(lambda c, default: replace(c, default=default), schema.columns, marked)
     return replace(schema, columns=tuple(columns))
 
 
@@ -131,6 +132,7 @@ def _beside(
                 "ddl",
             )
         refuse_differing(document.source.place("ddl"), schemas[of], there[name], one.folder)
+        found[of] = _with_defaults(schemas[of], one.declared)
     return found
 
 

@@ -245,3 +245,14 @@ def test_a_ddl_may_be_of_the_sources_alone(folder, given):
     assert sorted(found.tables) == ["events", "raw"]
     assert found.formats == {"raw": "csv"}
     assert found.tables["events"].partitioned_by == ("day",)
+
+
+@pytest.mark.parametrize("ddl", [False, True])
+def test_a_default_in_the_log_is_known(folder, ddl):
+    """Also if the DDL is given and does not name it: the log says what an omitted column is."""
+    default = {**DAY, "metadata": {"CURRENT_DEFAULT": "current_date()"}}
+    write(folder / "events", [ID, default], features=("allowColumnDefaults",))
+    text = "CREATE TABLE events (id BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+    (folder / "t.sql").write_text(text, "utf-8")
+    found = workload("a.sql", tables=["events"], ddl=folder / "t.sql" if ddl else None)
+    assert [column.default for column in found.tables["events"].columns] == [False, True]

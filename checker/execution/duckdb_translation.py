@@ -88,7 +88,7 @@ def translate_insert(
     open_ = [c.name for c in schema.columns if c.name and c.name.lower() not in fixed]
     given = [n.name for n in named] or (open_ if listed or fixed else [])
     names = ", ".join(f'"{c}"' for c in [*given, *fixed])
-    columns = f"({names})" if names else ""
+    columns = "BY NAME" if tree.args.get("by_name") else f"({names})" if names else ""
     query = to_duck_sql(tree.expression)
     if fixed:
         query = f"SELECT *, {', '.join(fixed.values())} FROM ({query}) AS given"

@@ -345,3 +345,45 @@ def test_columns_may_be_written_in_many_ways(sql, plain):
 def test_columns_that_do_not_fit_are_refused(sql, said):
     with pytest.raises(SqlError, match=re.escape(said)):
         read_statement(sql, OTHER)
+
+
+RUNS = """
+title = "written in another way"
+schedule = "a.start b a.commit"
+[tables.t]
+columns = "id INT, v INT, part INT"
+partitioned_by = ["part"]
+init = ["INSERT INTO t VALUES (1, 1, 0), (2, 2, 1)"]
+[tables.s]
+columns = "id INT, v INT, part INT"
+init = ["INSERT INTO s VALUES (1, 7, 0), (3, 3, 1)"]
+[tables.f]
+columns = "id INT, part INT"
+init = ["INSERT INTO f VALUES (1, 0), (4, 1)"]
+[transactions]
+a = "{}"
+b = "DELETE FROM t WHERE part = 1"
+"""
+EXECUTED = {
+    "INSERT INTO t BY NAME SELECT part, id FROM s": {(1, 1, 0), (1, None, 0), (3, None, 1)},
+    "INSERT INTO t BY NAME SELECT t.* EXCEPT (v) FROM t WHERE part = 0": {(1, 1, 0), (1, None, 0)},
+    "INSERT INTO t TABLE s": {(1, 1, 0), (1, 7, 0), (3, 3, 1)},
+    "INSERT INTO t SELECT x.* EXCEPT (part), part FROM s AS x": {(1, 1, 0), (1, 7, 0), (3, 3, 1)},
+    "INSERT OVERWRITE t PARTITION (part = 0) (id) SELECT id FROM f": {(1, None, 0), (4, None, 0)},
+    "INSERT OVERWRITE t BY NAME SELECT part, id FROM f WHERE id = 4": None,
+    "MERGE INTO t USING f ON t.id = f.id AND t.part = 0 WHEN NOT MATCHED THEN INSERT (part, id)"
+    " VALUES (f.part, f.id)": {(1, 1, 0), (4, None, 1)},
+    "MERGE WITH SCHEMA EVOLUTION INTO t USING f ON t.id = f.id AND t.part = 0 WHEN MATCHED THEN"
+    " UPDATE SET * WHEN NOT MATCHED THEN INSERT *": {(1, 1, 0), (4, None, 1)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", EXECUTED)
+def test_both_executors_agree_on_what_is_written_in_another_way(sql):
+    """A serial order explains the final table, in the model and in DuckDB; None: a aborts."""
+    done = run(read_litmus(RUNS.format(sql), "alike"), protocol("delta-serializable"))
+    rows = EXECUTED[sql]
+    assert done.serial.orders
+    assert (done.run.transactions["a"].outcome == "committed") == (rows is not None)
+    if rows is not None:
+        assert {*done.run.tables["t"]} == rows

@@ -21,7 +21,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.types import type_named
+from isolitmus.model.sql.types import column_type
 from isolitmus.specs.sql.parameters import one_line, with_markers
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
 from isolitmus.specs.sql.syntax import without_evolution
@@ -322,7 +322,7 @@ def _type(value: exp.Expr, query: exp.Expr) -> Type | None:
     """Return the type of a column of a query if it is certain, or None."""
     if value.type is None:
         return None
-    found = type_named(value.type.sql(DIALECT).replace(" ", ""))
+    found = column_type(value.type.sql(DIALECT))
     laterals = {each.alias.lower() for each in query.find_all(exp.Lateral)}
     if any(column.table.lower() in laterals for column in value.find_all(exp.Column)):
         return None

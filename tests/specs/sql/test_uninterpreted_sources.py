@@ -168,6 +168,17 @@ def test_a_query_of_with_is_replaced_with_what_it_names():
     assert said["load", "ingest"].word == "always"
 
 
+def test_a_query_may_have_columns_of_types_that_are_not_modelled():
+    columns = (Column("id", "INT"), Column("tags", "ARRAY<STRING>"), Column("s", "STRUCT<a: INT>"))
+    tables = {name: Schema(name, columns) for name in ("t", "s")}
+    query = "SELECT * FROM s QUALIFY row_number() OVER (PARTITION BY id ORDER BY id) = 1"
+    (found,) = find_uninterpreted_sources(f"INSERT INTO t {query}", tables)
+    assert [column.type for column in found.schema.columns[:-1]] == [c.type for c in columns]
+    merge = f"MERGE INTO t USING ({query}) AS q ON t.id = q.id WHEN NOT MATCHED THEN INSERT *"
+    (found,) = find_uninterpreted_sources(merge, tables)
+    assert [column.type for column in found.schema.columns[:-1]] == [c.type for c in columns]
+
+
 # Tables without DDL
 
 TARGET = {"t": Schema("t", (Column("id", "BIGINT"), Column("v", "STRING"), Column("day", "DATE")))}

@@ -24,7 +24,7 @@ Jobs = Annotated[
     list[str],
     typer.Argument(
         metavar="JOBS",
-        help="The name of a workload, a workload file, SQL files, or a folder of these.",
+        help="The name of a workload, a workload file, SQL files, or a folder of SQL files.",
     ),
 ]
 Ddl = Annotated[

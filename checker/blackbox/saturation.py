@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["happens_before", "saturate"]
 
 ROWS = 50_000
-"""Number of rows, about, that are processed together: so many fit into a cache."""
+"""Approximate number of rows that are processed together; that many fit into a cache."""
 
 
 def saturate(seen: AttributedReads, level: str, budget: Budget | None = None) -> EdgeColumns:

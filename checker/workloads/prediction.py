@@ -410,7 +410,10 @@ class _Rows:
         self.examples = examples
         self.cast = Instances(workload)
         self.writers = {one.name: one for one in _writers(workload)}
-        self.unread = {one.name: one for one in workload.unread}
+        self.every: dict[str, JobStatement | UnreadStatement] = {
+            **self.writers,
+            **{one.name: one for one in workload.unread},
+        }
         self.alike: dict[tuple[object, ...], list[JobStatement]] = {}
         for one in self.writers.values():
             self.alike.setdefault(self.cast.shape(one).key, []).append(one)
@@ -421,41 +424,18 @@ class _Rows:
 
     def of(self, name: str) -> tuple[PairPrediction, ...]:
         """Return the predictions for the statement with this name."""
-        loser = self.writers.get(name) or self.unread[name]
-        winners: list[JobStatement | UnreadStatement] = [*self.writers.values()]
-        return tuple(self._pair(loser, one) for one in [*winners, *self.unread.values()])
+        return tuple(self._pair(self.every[name], winner) for winner in self.every.values())
 
     def _pair(
         self, loser: JobStatement | UnreadStatement, winner: JobStatement | UnreadStatement
     ) -> PairPrediction:
-        if isinstance(loser, UnreadStatement) or isinstance(winner, UnreadStatement):
-            return self._not_understood(loser, winner)
         if not self.cast.workload.overlap(loser.job, winner.job):
             return PairPrediction(loser.name, winner.name, "apart")
+        if isinstance(loser, UnreadStatement) or isinstance(winner, UnreadStatement):
+            return _not_understood(loser, winner)
         return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
             examples=self.examples
         )
-
-    def _not_understood(
-        self, loser: JobStatement | UnreadStatement, winner: JobStatement | UnreadStatement
-    ) -> PairPrediction:
-        """Return the prediction of a pair of which one is not understood, or both.
-
-        They never conflict if the other one writes to a table that this one does not name.
-        """
-        both = loser, winner
-        if not self.cast.workload.overlap(loser.job, winner.job):
-            return PairPrediction(loser.name, winner.name, "apart")
-        unread = [one for one in both if isinstance(one, UnreadStatement)]
-        known = [one.statement for one in both if isinstance(one, JobStatement)]
-        targets = [getattr(one, "target", None) for one in known]
-        named = [one.tables for one in unread if one.tables is not None]
-        apart = len(named) == 2 and not named[0] & named[1]
-        if apart or not all(one.may_concern(table) for one in unread for table in targets):
-            return PairPrediction(loser.name, winner.name, "never")
-        names = " and ".join(dict.fromkeys(one.name for one in unread))
-        why = f"{names} {'is' if len({*map(str, unread)}) == 1 else 'are'} not understood"
-        return PairPrediction(loser.name, winner.name, "unknown", why=why)
 
     def _formulas(self, loser: JobStatement, winner: JobStatement) -> PairFormulas:
         """Return the formulas of a pair, made for the first statements of its shapes.
@@ -474,6 +454,26 @@ class _Rows:
                 if self.examples:
                     _Pair(found, *first, self.protocol).precede()
         return found
+
+
+def _not_understood(
+    loser: JobStatement | UnreadStatement, winner: JobStatement | UnreadStatement
+) -> PairPrediction:
+    """Return the prediction of a pair of which one is not understood, or both.
+
+    They never conflict if the other one writes to a table that this one does not name.
+    """
+    both = loser, winner
+    unread = [one for one in both if isinstance(one, UnreadStatement)]
+    known = [one.statement for one in both if isinstance(one, JobStatement)]
+    targets = [getattr(one, "target", None) for one in known]
+    named = [one.tables for one in unread if one.tables is not None]
+    apart = len(named) == 2 and not named[0] & named[1]
+    if apart or not all(one.may_concern(table) for one in unread for table in targets):
+        return PairPrediction(loser.name, winner.name, "never")
+    names = dict.fromkeys(one.name for one in unread)
+    why = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} not understood"
+    return PairPrediction(loser.name, winner.name, "unknown", why=why)
 
 
 def _shared_out(

@@ -101,8 +101,10 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
 
 def _with_defaults(schema: Schema, declared: TableDeclaration) -> Schema:
     """Return the schema with the columns marked that have a DEFAULT."""
-    marked = (c.default or c.name.lower() in declared.defaults for c in schema.columns)
-    columns = map(lambda c, default: replace(c, default=default), schema.columns, marked)
+    columns = (
+        replace(column, default=column.default or column.name.lower() in declared.defaults)
+        for column in schema.columns
+    )
     return replace(schema, columns=tuple(columns))
 
 

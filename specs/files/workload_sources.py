@@ -234,11 +234,11 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
 
 def _sql_files(folder: Path, ddl: Path | None) -> list[Path]:
     """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
-    hidden = (path for path in sorted(folder.rglob("*.sql")) if path.is_file())
     found = [
         path
-        for path in hidden
-        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        for path in sorted(folder.rglob("*.sql"))
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and (ddl is None or not path.samefile(ddl))
     ]
     if not found:

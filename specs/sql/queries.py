@@ -512,13 +512,12 @@ class JoinReader(QueryReader):
         """Return the items of a SELECT over a join, with stars expanded."""
         items: list[ex.Expr] = []
         context: Literal["aggregate", "row"] = "aggregate" if grouped else "row"
+        joins = node.args.get("joins") or ()
+        using = any(part.args.get("using") and part.kind == "" for part in joins)
         for item in node.expressions:
             inner = item.this if isinstance(item, exp.Alias) else item
             if _is_star(inner):
-                if any(
-                    part.args.get("using") and part.kind == ""
-                    for part in node.args.get("joins") or ()
-                ):
+                if using:
                     self.place.refuse(
                         inner, f"'*' beside USING {OUTSIDE}: name the columns, or write ON"
                     )

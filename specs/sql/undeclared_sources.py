@@ -21,6 +21,7 @@ from isolitmus.specs.sql.uninterpreted_sources import (
     RUN,
     folded_schemas,
     free_name,
+    is_of_run,
     statement_text,
     statement_tree,
     stored_columns,
@@ -113,7 +114,9 @@ run, with the columns id BIGINT, day DATE, kind STRING.
     made: list[UndeclaredSource] = []
     names, parameters = {*known}, {*taken, *(p.name for p in tree.find_all(exp.Placeholder))}
     for name, tables in places.items():
-        if any({*_given(table)} - UNDERSTOOD for table in tables):
+        if any(
+            value and key not in UNDERSTOOD for table in tables for key, value in table.args.items()
+        ):
             return text, ()
         older = known.get(tables[0].name.lower()) if tables[0].args.get("version") else None
         if older is None:
@@ -129,20 +132,17 @@ run, with the columns id BIGINT, day DATE, kind STRING.
         for table in tables:
             alias = table.alias or (table.name if table.name.isidentifier() else plain)
             scope = table.find_ancestor(exp.Select, exp.Merge)
-            row = exp.EQ(this=exp.column(run, table=alias), expression=exp.Placeholder(this=run))
             if isinstance(scope, exp.Select):
                 _expand_stars(scope, table, alias, stars)
                 if by_run and columns and _sources(scope) == [table]:
                     table.replace(exp.to_table(own, alias=alias))
-                    scope.where(row, copy=False)
+                    scope.where(is_of_run(run, alias), copy=False)
                     continue
             if not by_run:
                 table.replace(exp.to_table(own, alias=alias))
                 continue
             rows = exp.select(*map(exp.column, columns or [run])).from_(exp.to_table(own))
-            row.this.set("table", None)
-            rows = rows.where(row)
-            table.replace(rows.subquery(alias))
+            table.replace(rows.where(is_of_run(run)).subquery(alias))
         every = tuple(Column(column, type_) for column, type_ in columns.items())
         schema = Schema(own, (*every, Column(run, RUN)))
         made.append(UndeclaredSource(name, schema, run, older is not None))
@@ -215,10 +215,6 @@ def _outer_names(tree: exp.Expr, scope: exp.Expr, own: Collection[str]) -> dict[
                     found.setdefault(column.name, column)
             scope = holder
     return found
-
-
-def _given(node: exp.Expr) -> list[str]:
-    return [key for key, value in node.args.items() if value]
 
 
 def _named_source(table: exp.Table) -> str:

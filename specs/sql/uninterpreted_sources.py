@@ -38,6 +38,7 @@ __all__ = [
     "find_uninterpreted_sources",
     "folded_schemas",
     "free_name",
+    "is_of_run",
     "statement_text",
     "statement_tree",
     "stored_columns",
@@ -273,9 +274,13 @@ def _made(
     run = free_name("run", {*columns, *map(str.lower, taken)})
     first = next(table.name for table in query.find_all(exp.Table, bfs=False))
     name = free_name(f"{first}_rows", folded_schemas(schemas))
-    own = exp.EQ(this=exp.column(run), expression=exp.Placeholder(this=run))
-    instead = exp.select(*shown).from_(exp.to_table(name)).where(own)
+    instead = exp.select(*shown).from_(exp.to_table(name)).where(is_of_run(run))
     return Schema(name, (*columns.values(), Column(run, RUN))), instead, run
+
+
+def is_of_run(run: str, table: str | None = None) -> exp.EQ:
+    """Return the condition that a row is one of a run, whose number is the parameter ``run``."""
+    return exp.EQ(this=exp.column(run, table=table), expression=exp.Placeholder(this=run))
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.checker.render.page_parts import PageOrigin
-    from isolitmus.checker.workloads.invariant_runs import Violation
+    from isolitmus.checker.workloads.invariant_runs import InvariantViolation
     from isolitmus.checker.workloads.invariants import InvariantAnswer
     from isolitmus.checker.workloads.repairs import Repair
 
@@ -141,7 +141,7 @@ def _evidence(alike: Sequence[InvariantAnswer]) -> Iterator[str]:
         yield f"  {count_of(len(one.violations) - SHOWN, 'more violation')} by other jobs"
 
 
-def _violation_lines(answer: InvariantAnswer, found: Violation) -> Iterator[str]:
+def _violation_lines(answer: InvariantAnswer, found: InvariantViolation) -> Iterator[str]:
     """Yield a violation: its statements, its schedule, and the rows that are too many."""
     yield ""
     yield from (f"    {line}".rstrip() for line in run_lines(found.test))
@@ -167,7 +167,7 @@ def proof_of_invariant(answer: InvariantAnswer) -> Iterator[str]:
         yield f"The proof uses {enumeration(list(answer.given))}, which the jobs keep as well."
 
 
-def violation_words(answer: InvariantAnswer, found: Violation) -> str:
+def violation_words(answer: InvariantAnswer, found: InvariantViolation) -> str:
     """Return who violates an invariant, as a sentence."""
     if found.alone:
         return f"One run of {found.jobs[0]} violates it, with no other run beside it."
@@ -177,7 +177,7 @@ def violation_words(answer: InvariantAnswer, found: Violation) -> str:
     return f"{who} violate it.{alone}"
 
 
-def rows_of_violation(answer: InvariantAnswer, found: Violation) -> Iterator[str]:
+def rows_of_violation(answer: InvariantAnswer, found: InvariantViolation) -> Iterator[str]:
     """Yield the version of a violation, and its rows that are too many."""
     invariant = answer.invariant
     schema = answer.workload.tables[invariant.table]
@@ -246,7 +246,7 @@ def invariants_shown(
     }
 
 
-def _picture(answer: InvariantAnswer, found: Violation) -> str:
+def _picture(answer: InvariantAnswer, found: InvariantViolation) -> str:
     """Return the timeline of a violation, with the outcome of each transaction."""
     test = found.test
     return timeline_svg(test.schedule, run(test, protocol(answer.protocol)).run)

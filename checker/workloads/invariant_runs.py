@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows, Value
     from isolitmus.model.workload import Job
 
-__all__ = ["InvariantRuns", "Violation"]
+__all__ = ["InvariantRuns", "InvariantViolation"]
 
 MODELS = 4
 """Maximum number of solver models that are executed for one question."""
@@ -48,7 +48,7 @@ TESTS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Violation(ReadableRepr):
+class InvariantViolation(ReadableRepr):
     """Executed run that violates an invariant."""
 
     test: Litmus
@@ -89,9 +89,9 @@ class InvariantRuns:
 
     def violation(
         self, invariant: Invariant, question: InvariantQuestion, asked: QuestionSolver
-    ) -> Violation | None:
+    ) -> InvariantViolation | None:
         """Return the smallest violation by values with which the question's formulas hold."""
-        best: Violation | None = None
+        best: InvariantViolation | None = None
         more: list[Any] = []
         for k in range(MODELS):
             model = asked.example(*question.formulas, *more, wanted=question.wanted, apart=k > 0)
@@ -111,7 +111,7 @@ class InvariantRuns:
 
     def _of_model(
         self, invariant: Invariant, question: InvariantQuestion, model: Solution
-    ) -> Iterator[Violation]:
+    ) -> Iterator[InvariantViolation]:
         """Yield at most one violation for each schedule, with the values of a model."""
         try:
             proposal = proposal_of(self.instances, model, question.roles)
@@ -167,7 +167,7 @@ class InvariantRuns:
 
     def _first(
         self, invariant: Invariant, draft: CounterexampleDraft, jobs: tuple[str, ...]
-    ) -> Violation | None:
+    ) -> InvariantViolation | None:
         """Return the first test of a draft that violates the invariant."""
         best = None
         for test in draft.tests(f"{' and '.join(jobs)} violate {invariant.name}", TESTS):
@@ -191,7 +191,7 @@ class InvariantRuns:
 
     def _judged(
         self, invariant: Invariant, test: Litmus, execution: Execution, jobs: tuple[str, ...]
-    ) -> Violation | None:
+    ) -> InvariantViolation | None:
         """Return an execution as a violation, if it is one."""
         start, states = execution.states[0], execution.states
         table = invariant.table
@@ -209,7 +209,9 @@ class InvariantRuns:
         tables = {table: states[-1][table].rows()}
         expect = {self.spec.name: Expectation(outcome=outcome, tables=tables)}
         test = replace(test, name="-".join((*jobs, "violate")), expect=expect)
-        return Violation(test, jobs, broken[0], rows, half_done=broken[-1] != len(states) - 1)
+        return InvariantViolation(
+            test, jobs, broken[0], rows, half_done=broken[-1] != len(states) - 1
+        )
 
     def _may_start(self, start: Database) -> bool:
         """Return whether tables satisfy all invariants, and the keys of queries they stand for."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
-    from isolitmus.checker.workloads.invariant_runs import Violation
+    from isolitmus.checker.workloads.invariant_runs import InvariantViolation
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
@@ -61,7 +61,7 @@ class InvariantAnswer(ReadableRepr):
     invariant: Invariant
     word: InvariantWord
     """``kept`` at every version, with a proof; ``broken``, with a run; or ``unknown``."""
-    violations: tuple[Violation, ...] = ()
+    violations: tuple[InvariantViolation, ...] = ()
     """Smallest violations that were found, by different jobs: those by one run come first."""
     alone: tuple[str, ...] = ()
     """Questions about one statement that are proved impossible."""
@@ -79,7 +79,7 @@ class InvariantAnswer(ReadableRepr):
     """Duration."""
 
     @property
-    def violation(self) -> Violation | None:
+    def violation(self) -> InvariantViolation | None:
         """Smallest violation, if one was found."""
         return next(iter(self.violations), None)
 
@@ -226,7 +226,7 @@ class _Decision:
         self.z3 = self.instances.everybody.z3
         self.assumed: tuple[Invariant, ...] = ()
         self.runs = InvariantRuns(self.instances, spec, invariants) if examples else None
-        self._found: dict[str, tuple[Violation, ...]] = {}
+        self._found: dict[str, tuple[InvariantViolation, ...]] = {}
 
     def answers(self) -> Iterator[InvariantAnswer]:
         """Yield the answers: a proof uses only invariants that are kept as well."""
@@ -308,7 +308,7 @@ class _Decision:
 
     def _violations(
         self, invariant: Invariant, left: list[tuple[InvariantQuestion, QuestionSolver]]
-    ) -> tuple[Violation, ...]:
+    ) -> tuple[InvariantViolation, ...]:
         """Return the smallest violation by each set of jobs of which no single one violates it.
 
         Questions about one statement come first.
@@ -316,7 +316,7 @@ class _Decision:
         if self.runs is None:
             return ()
         if invariant.name not in self._found:
-            best: dict[frozenset[str], Violation] = {}
+            best: dict[frozenset[str], InvariantViolation] = {}
             for question, asked in left:
                 jobs = {role.statement.job for role in question.roles}
                 if any(key <= jobs and one.alone for key, one in best.items() if not one.half_done):

@@ -39,6 +39,8 @@ TEMPLATES = (
     st.Optimize,
     st.Vacuum,
     st.Read,
+    st.Definition,
+    st.Replace,
 )
 """Statement types that a `Template` supports."""
 
@@ -117,13 +119,22 @@ class _From(NamedTuple):
 
 
 class Template:
-    """Instance of a statement whose parameters and other unknowns are those of ``terms``."""
+    """Instance of a statement whose parameters and other unknowns are those of ``terms``.
+
+    ``statement`` is what it does to rows: for REPLACE TABLE, an overwrite of all rows. ``written``
+    is the statement itself.
+    """
 
     def __init__(
         self, statement: st.Statement, schemas: Mapping[str, Schema], terms: Terms
     ) -> None:
         assert isinstance(statement, TEMPLATES)
-        self.statement = statement
+        self.written = statement
+        self.statement: st.Statement = (
+            st.Insert(statement.sql, statement.target, statement.query or (), overwrite=True)
+            if isinstance(statement, st.Replace)
+            else statement
+        )
         self.schemas = schemas
         self.terms = terms
         self.z3 = terms.z3

@@ -100,7 +100,7 @@ class AbortExamples:
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
-            model = self.asked.example(stop, *more, wanted=self.wanted.busy, apart=apart)
+            model = self._model(stop, *more, apart=apart)
             if not more and model is not None and model.has(self.wanted.goes):
                 model = self._in_tests(stop, more, apart=apart)
             if model is None:
@@ -114,6 +114,15 @@ class AbortExamples:
             elif k:
                 break
         return self.found.get(exception)
+
+    def _model(self, *parts: Any, apart: bool) -> Solution | None:
+        """Return a model of formulas, on tables as they were declared if there is one."""
+        busy = self.wanted.busy
+        if any(role.instance.header.varies for role in self.roles):
+            found = self.asked.example(*parts, self.wanted.as_declared, wanted=busy, apart=apart)
+            if found is not None:
+                return found
+        return self.asked.example(*parts, wanted=busy, apart=apart)
 
     def _in_tests(self, stop: Any, more: list[Any], *, apart: bool) -> Solution | None:
         """Return a model with which a removed file is read in a test; add its formula to `more`.

@@ -117,6 +117,8 @@ class Proposal:
     """Rows that are not needed for the dependencies."""
     file: tuple[tuple[str, Row], ...] = ()
     """Rows that have to be in one file, without others."""
+    alterations: tuple[tuple[str, bool], ...] = ()
+    """Statements that alter tables before the test, each with whether its table loses its rows."""
 
 
 def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participant]) -> Proposal:
@@ -138,7 +140,13 @@ def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participa
                 for term, column in zip(row, columns, strict=True)
             )
             found[table, values] = None
-    return Proposal(parameters, tuple(found))
+    altered: dict[str, Sequence[tuple[str, bool]]] = {}
+    for role in reversed(roles):  # the last one to commit starts first
+        target, header = role.instance.template.target, role.instance.header
+        if target is not None and header.varies and target.name not in altered:
+            altered[target.name] = header.alterations_to(int(model.value(header.state)))
+    alterations = tuple(one for some in altered.values() for one in some)
+    return Proposal(parameters, tuple(found), alterations=alterations)
 
 
 class CounterexampleDraft:
@@ -156,9 +164,16 @@ class CounterexampleDraft:
         """Yield litmus tests with the proposed parameters, those with few initial rows first."""
         transactions, clients = self._transactions()
         schedule = Schedule.parse(self.schedule, transactions)
+        altered = self.proposal.alterations
+        last = max((k for k, (_, replaces) in enumerate(altered, 1) if replaces), default=0)
+        first, then = (
+            tuple(self.cast.read(sql) for sql, _ in some)
+            for some in (altered[:last], altered[last:])
+        )
         for inits in islice(self._starts(), most):
             yield Litmus(
-                "example", title, "", self.cast.workload.tables, inits, transactions, schedule,
+                "example", title, "", self.cast.workload.tables, (*first, *inits, *then),
+                transactions, schedule,
                 clients=clients,
             )  # fmt: skip
 

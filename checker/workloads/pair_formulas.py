@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.sql.query import Values
-from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
+from isolitmus.model.sql.statement import Definition, Insert, Merge, Optimize, Vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,6 +65,8 @@ class ExampleFormulas(NamedTuple):
     """A retry of the loser may write."""
     finds_no_row: Any
     """A retry of the loser may be a no-op."""
+    as_declared: Any
+    """The tables have their declared metadata."""
 
 
 class PairFormulas:
@@ -143,7 +145,16 @@ class PairFormulas:
         goes = self._frame.alone_in_tests("removes-meets-reads", 0, 1)
         schema = self.loser.instance.template.target
         file = tuple(one for one in rows[known:] if schema and one[0] == schema.name)
-        return ExampleFormulas(busy, *goes, file, self._finds_rows(), self._finds_no_row())
+        headers = [role.instance.header for role in (self.loser, self.winner)]
+        commits, idles = headers[0].retried(headers[1])
+        return ExampleFormulas(
+            busy,
+            *goes,
+            file,
+            self.z3.And(commits, self._finds_rows()),
+            self.z3.And(idles, self._finds_no_row()),
+            self.z3.And(*(header.state == 0 for header in headers)),
+        )
 
     def _finds_rows(self) -> Any:
         """Formula that a retry of the loser may write.
@@ -152,7 +163,9 @@ class PairFormulas:
         """
         z3, terms, own = self.z3, self.loser.terms, self.loser.instance.template
         schema = own.target
-        if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
+        if schema is None or isinstance(
+            own.statement, Insert | Merge | Optimize | Vacuum | Definition
+        ):
             return z3.BoolVal(True)
         old, new = (terms.row(schema, f"{schema.name} {word}") for word in ("before", "after"))
         winner = self.winner.instance.template
@@ -165,7 +178,7 @@ class PairFormulas:
         triggers a write.
         """
         z3, own = self.z3, self.loser.instance.template
-        if own.always:
+        if own.always or isinstance(own.statement, Vacuum):
             return z3.BoolVal(False)
         put = (
             self.winner.instance.template.certain

@@ -12,11 +12,13 @@ from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
 from isolitmus.model.sql.statement import (
+    Definition,
     Delete,
     Insert,
     Merge,
     Optimize,
     Read,
+    Replace,
     Truncate,
     Update,
     Vacuum,
@@ -63,7 +65,9 @@ PASSED = re.compile(
     re.IGNORECASE,
 )
 """Statements that commit nothing to a table."""
-STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
+STATEMENTS = (
+    Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace,
+)  # fmt: skip
 
 
 def types_in(node: Node) -> dict[str, Type]:
@@ -364,7 +368,8 @@ class JobReader:
             if not isinstance(found, STATEMENTS):
                 problem = (
                     f"unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT,"
-                    " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
+                    " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE,"
+                    " COMMENT ON and CREATE OR REPLACE TABLE"
                 )
                 raise locate_error(label, text, 0, problem)
         if not isinstance(found, Read) and found.target in self.formats:

@@ -323,9 +323,16 @@ class SymbolicFrame:
         return found
 
     def _final(self, stop: Any, spec: Spec, loser: int) -> Any:
-        """Return when a conflict ends an instance, which may retry by itself."""
+        """Return when a conflict ends an instance, which may retry by itself.
+
+        Among several commits, an instance stands for its last attempt, which has seen more.
+        """
         relation = self.instances[loser].persists
-        if relation is None or format_named(spec.format or DELTA).retries is never_retries:
+        if (
+            not self.alone
+            or relation is None
+            or format_named(spec.format or DELTA).retries is never_retries
+        ):
             return stop
         bits, _ = self._folded(spec)
         winners = [

@@ -1,4 +1,4 @@
-"""Statements of jobs that alter a table: those that are modelled, and the assumptions about them."""
+"""Statements of jobs that alter a table: those that can commit, and those that cannot."""
 
 from __future__ import annotations
 

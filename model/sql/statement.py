@@ -225,6 +225,8 @@ class Replace(Resolved):
     """True if the table need not exist."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table."""
+    comment: str | None = None
+    """Description of the table, if it is given."""
 
 
 How = Literal["create", "create if not exists", "create or replace", "replace"]
@@ -245,6 +247,8 @@ class Create(Resolved):
     """True if nothing happens if the table exists."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table."""
+    comment: str | None = None
+    """Description of the table, if it is given."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -44,14 +44,16 @@ __all__ = [
     "DefinitionReader",
     "TableCreationReader",
     "check_condition",
+    "creation_query",
     "property_pairs",
     "select_of",
 ]
 
-TABLE = r"`?(?P<table>\w+)`?"
+TABLE = r"(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?"
+"""Name of a table, perhaps with those of its catalog and database, which are ignored."""
 ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 COMMENT = re.compile(
-    rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*')\s*", re.IGNORECASE
+    rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*'|\"[^\"]*\")\s*", re.IGNORECASE
 )
 SET = re.compile(r"SET\s+TBLPROPERTIES\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL)
 UNSET = re.compile(
@@ -324,12 +326,18 @@ class DefinitionReader(QueryReader):
 
 HEAD = (
     r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s+)?"
-    r"`?(?P<table>\w+)`?"
+    + TABLE
 )
+CLAUSES = (
+    r"PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\)",
+    r"TBLPROPERTIES\s*\((?P<properties>[^()]*)\)",
+    r"COMMENT\s+(?P<comment>'[^']*'|\"[^\"]*\")",
+)
+ANY_CLAUSE = "|".join(re.sub(r"\?P<\w+>", "?:", one) for one in CLAUSES)
 FORM = re.compile(
-    HEAD + r"\s*(?:\((?P<columns>[^()]*)\))?\s*USING\s+DELTA\b"
-    r"\s*(?:PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\))?"
-    r"\s*(?:TBLPROPERTIES\s*\((?P<properties>[^()]*)\))?\s*(?:AS\b(?P<query>.*\S))?\s*",
+    HEAD + r"\s*(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?\s*USING\s+DELTA\b"
+    rf"(?P<clauses>(?:\s*(?:{ANY_CLAUSE}))*)"
+    r"\s*(?:AS\b(?P<query>.*\S))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 CLONE = re.compile(
@@ -345,7 +353,7 @@ CONVERT = re.compile(
 )
 WRITE_CREATE = (
     "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"
-    " [PARTITIONED BY (…)] [TBLPROPERTIES (…)], or REPLACE TABLE, and, in the place of its columns,"
+    " [PARTITIONED BY (…)] [TBLPROPERTIES (…)] [COMMENT '…'], or REPLACE TABLE, and, in the place of its columns,"
     " AS SELECT … at the end"
 )
 CLONED = (
@@ -363,6 +371,24 @@ HOW: dict[tuple[str, bool], df.How] = {
 RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "provider")
 """Properties that Spark does not allow in TBLPROPERTIES (AstBuilder.scala, cleanTableProperties).
 """
+
+
+def creation_query(text: str) -> tuple[str, str] | None:
+    """Return the text of CREATE OR REPLACE TABLE … AS up to its query, and its table.
+
+    None for another statement.
+
+    Examples
+    --------
+    >>> creation_query("CREATE OR REPLACE TABLE shop.t USING delta AS SELECT 1 AS id")
+    ('CREATE OR REPLACE TABLE shop.t USING delta AS', 't')
+    >>> creation_query("REPLACE TABLE t (id INT) USING delta") is None
+    True
+    """
+    found = FORM.fullmatch(text)
+    if found is None or found["query"] is None or not found["how"].upper().endswith("REPLACE"):
+        return None
+    return text[: found.start("query")], found["table"]
 
 
 def select_of(syntax: Syntax) -> exp.Expr:
@@ -394,7 +420,9 @@ class TableCreationReader(DefinitionReader):
         if found is None or how is None:
             self.outside(WRITE_CREATE)
         schema = self.named(found["table"])
-        parts = tuple(p.strip(" \n\t`") for p in (found["parts"] or "").split(",") if p.strip())
+        clauses = self.clauses(found["clauses"])
+        written = clauses.get("parts", "").split(",")
+        parts = tuple(p.strip(" \n\t`") for p in written if p.strip())
         self.same(
             schema,
             "partitioned by",
@@ -405,16 +433,32 @@ class TableCreationReader(DefinitionReader):
         if found["query"] is not None and found["columns"] is None:
             query = self.selected(schema, select_of(self.syntax))
         elif found["query"] is None and found["columns"] is not None:
-            declared = tuple(" ".join(c.split()).lower() for c in found["columns"].split(","))
+            columns = BETWEEN.split(found["columns"])
+            declared = tuple(" ".join(c.replace("`", "").split()).lower() for c in columns)
             self.same(schema, "its columns are", declared, _columns(schema))
         else:
             self.outside(WRITE_CREATE)
-        given = self.given(found["properties"])
+        given = self.given(clauses.get("properties"))
+        text = clauses["comment"][1:-1] if "comment" in clauses else None
         if how.endswith("replace"):
             create = how == "create or replace"
-            return df.Replace(self.sql, schema.name, query, create=create, properties=given)
+            return df.Replace(
+                self.sql, schema.name, query, create=create, properties=given, comment=text
+            )
         unless = how == "create if not exists"
-        return df.Create(self.sql, schema.name, query, if_not_exists=unless, properties=given)
+        return df.Create(
+            self.sql, schema.name, query, if_not_exists=unless, properties=given, comment=text
+        )
+
+    def clauses(self, text: str) -> dict[str, str]:
+        """Return the contents of the clauses between USING and AS; refuse one that is repeated."""
+        given: dict[str, str] = {}
+        for pattern in CLAUSES:
+            every = list(re.finditer(pattern, text, re.IGNORECASE))
+            if len(every) > 1:
+                self.outside(f"'{every[1][0]}' is written twice")
+            given |= {k: v for one in every for k, v in one.groupdict().items()}
+        return given
 
     @resolves("CONVERT")
     def conversion(self) -> df.Convert:

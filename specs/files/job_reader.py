@@ -35,6 +35,7 @@ from isolitmus.specs.sql.configuration import (
     conf_problem,
     is_dynamic_overwrite,
 )
+from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, parameters
@@ -235,7 +236,9 @@ class JobReader:
                 continue
             # a text that does not parse determines nothing
             with suppress(SqlError), well_formed(written, label):
-                text, sources = replace_undeclared_sources(written, schemas, by_run=False)
+                text, sources = replace_undeclared_sources(
+                    creation_as_overwrite(written) or written, schemas, by_run=False
+                )
                 schemas |= {one.schema.name: one.schema for one in sources}
                 syntax = Syntax(text, label)
                 syntax.tree()
@@ -308,7 +311,8 @@ class JobReader:
         try:
             found = self.resolved(syntax)
         except SqlError as error:
-            if error.kind != "outside":
+            created = creation_as_overwrite(syntax.text) is not None
+            if error.kind != "outside" and not (created and error.kind == "no table"):
                 raise
             problem = error
         if found is not None and not _opaque(found):
@@ -321,9 +325,7 @@ class JobReader:
             raise locate_error(syntax.label, syntax.text, start, said)
         dynamic = is_dynamic_overwrite(confs)
         with well_formed(syntax.text, syntax.label):
-            for one in find_uninterpreted_sources(
-                syntax.text, self.schemas, syntax.types, dynamic=dynamic
-            ):
+            for one in self.sources_of(syntax, dynamic=dynamic):
                 schemas = {**self.schemas, one.schema.name: one.schema}
                 other = Syntax(one.sql, syntax.label).typed(
                     {**syntax.types, **one.types}, opaque=True
@@ -339,6 +341,32 @@ class JobReader:
             raise problem
         return found, None
 
+    def sources_of(self, syntax: Syntax, *, dynamic: bool) -> Iterator[UninterpretedSource]:
+        """Yield replacements of a query of a statement, the smallest queries first."""
+        overwrite = creation_as_overwrite(syntax.text)
+        if overwrite is None:
+            yield from find_uninterpreted_sources(
+                syntax.text, self.schemas, syntax.types, dynamic=dynamic
+            )
+            return
+        for one in find_uninterpreted_sources(overwrite, self.schemas, syntax.types):
+            made = overwrite_as_creation(one.sql, syntax.text, self.schemas, typed=True)
+            if made is not None:
+                yield replace(one, sql=made)
+
+    def declared(
+        self, text: str, types: Mapping[str, Type], *, versions: bool
+    ) -> tuple[str, tuple[UndeclaredSource, ...]]:
+        """Return a statement with a table in place of each table without DDL that it reads."""
+        overwrite = creation_as_overwrite(text)
+        if overwrite is None:
+            return replace_undeclared_sources(text, self.schemas, types, versions=versions)
+        other, sources = replace_undeclared_sources(
+            overwrite, self.schemas, types, versions=versions
+        )
+        made = overwrite_as_creation(other, text, self.schemas) if sources else None
+        return (text, ()) if made is None else (made, sources)
+
     def statement(
         self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
     ) -> JobStatement:
@@ -348,9 +376,7 @@ class JobReader:
             label = _label(node, text)
             versions = confs.get(SKIPPING, "").lower() != "false"
             with well_formed(text, label):
-                other, sources = replace_undeclared_sources(
-                    text, self.schemas, types, versions=versions
-                )
+                other, sources = self.declared(text, types, versions=versions)
             runs = {one.run: one.schema.columns[-1].type for one in sources}
             before = set(self.schemas)
             self.schemas.update({one.schema.name: one.schema for one in sources})

@@ -352,9 +352,9 @@ CONVERT = re.compile(
     re.IGNORECASE,
 )
 WRITE_CREATE = (
-    "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"
-    " [PARTITIONED BY (…)] [TBLPROPERTIES (…)] [COMMENT '…'], or REPLACE TABLE, and, in the place of its columns,"
-    " AS SELECT … at the end"
+    "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta [PARTITIONED"
+    " BY (…)] [TBLPROPERTIES (…)] [COMMENT '…'], or REPLACE TABLE, and, in the place of its"
+    " columns, AS SELECT … at the end"
 )
 CLONED = (
     "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table SHALLOW CLONE table"

@@ -36,7 +36,13 @@ def creation_as_overwrite(text: str) -> str | None:
     if found is None:
         return None
     head, table = found
-    return f"INSERT OVERWRITE TABLE {table} {text[len(head) :].strip()}"
+    query = text[len(head) :].strip()
+    tree = statement_tree(query)
+    named = None if tree is None else tree.args.get("with_")
+    if tree is None or named is None:
+        return f"INSERT OVERWRITE TABLE {table} {query}"
+    tree.set("with_", None)
+    return f"{named.sql(DIALECT)} INSERT OVERWRITE TABLE {table} {tree.sql(DIALECT)}"
 
 
 def overwrite_as_creation(
@@ -93,4 +99,8 @@ def overwrite_as_creation(
             for item, column in zip(query.expressions, columns, strict=True)
         ]
         query.set("expressions", items)
+    named = tree.args.get("with_")
+    used = {one.name.lower() for one in query.find_all(exp.Table)}
+    if named is not None and used & {one.alias.lower() for one in named.expressions}:
+        query.set("with_", named)
     return f"{one_line(head)} {query.sql(DIALECT)}"

@@ -54,7 +54,7 @@ OTHERS = {
     "truncate": "TRUNCATE TABLE t",
 }
 ALTERING = {
-    "property": "ALTER TABLE t SET TBLPROPERTIES ('owner' = 'web')",
+    "property": "ALTER TABLE t SET TBLPROPERTIES ('team' = 'web')",
     "vectors": "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "constraint": "ALTER TABLE t ADD CONSTRAINT few CHECK (x < 99)",
     "unconstrained": "ALTER TABLE t DROP CONSTRAINT IF EXISTS few",

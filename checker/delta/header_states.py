@@ -114,10 +114,10 @@ def header_states(schema: Schema, statements: tuple[Statement, ...]) -> HeaderSt
     >>> from isolitmus.model.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
-    >>> alter = read_statement("ALTER TABLE t SET TBLPROPERTIES ('owner' = 'us')", {"t": t})
+    >>> alter = read_statement("ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')", {"t": t})
     >>> found = header_states(t, (alter,))
     >>> [sorted(one.metadata.configuration.items()) for one in found.headers]
-    [[], [('owner', 'us')]]
+    [[], [('team', 'us')]]
     >>> [sorted(change.clashes) for change in found.changes(alter)]
     [['metadata-clashes'], []]
     """

@@ -49,9 +49,7 @@ RETRIES = {COMMITS: "succeeds", NO_OP: "is a no-op", FAILS: "fails with an error
 """Outcomes of a retry in words."""
 LISTED = 6
 """Maximum number of statements that the answer names."""
-ALTERS_NOTHING = (
-    "A statement that alters a table and finds it so already counts as writing nothing."
-)
+ALTERS_NOTHING = "An ALTER TABLE or COMMENT ON that changes nothing counts as writing nothing."
 IN_BETWEEN = "between its snapshot and its commit"
 
 

@@ -467,7 +467,7 @@ def altered_table(statement: Statement) -> str | None:
     --------
     >>> altered_table(Definition("…", "t", SetProperties({"delta.appendOnly": "true"})))
     't'
-    >>> altered_table(Definition("…", "t", SetProperties({"owner": "us"}))) is None
+    >>> altered_table(Definition("…", "t", SetProperties({"team": "us"}))) is None
     True
     """
     match statement:

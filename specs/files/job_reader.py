@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import IsolitmusError, SqlError, near
+from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
@@ -38,7 +38,7 @@ from isolitmus.specs.sql.configuration import (
 from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
-from isolitmus.specs.sql.parameters import BLANK, CLOCKS, parameters
+from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
@@ -62,10 +62,18 @@ OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "option
 OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
 PASSED = re.compile(
-    rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b",
+    rf"{BLANK}(?:(?:SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b"
+    r"|VACUUM\b(?s:.*)\bDRY\s+RUN\s*$)",
     re.IGNORECASE,
 )
 """Statements that commit nothing to a table."""
+UNLESS = re.compile(
+    rf"{BLANK}CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?",
+    re.IGNORECASE,
+)
+NO_EFFECT = "no effect on conflicts"
+SHOWN = 120
+"""Maximum length of a statement in an assumption."""
 STATEMENTS = (
     Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace,
 )  # fmt: skip
@@ -178,14 +186,15 @@ class JobReader:
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
         over = [
-            found is None and PASSED.match(text) is not None
+            found is None and (PASSED.match(text) is not None or self.exists(text))
             for text, found in zip(texts, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
         number = 0
         for text, found, passed in zip(texts, sets, over, strict=True):
             if passed:
-                self.passed.append(f"{name}: '{text}' has no effect on conflicts.")
+                said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
+                self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
                 continue
             if found is not None:
                 confs[found["key"]] = _job_conf(node, found["key"], found["value"])
@@ -199,6 +208,14 @@ class JobReader:
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
+
+    def exists(self, text: str) -> bool:
+        """Return whether a statement creates a declared Delta table, unless it exists."""
+        found = UNLESS.match(text)
+        named = (
+            set() if found is None else {found["table"].lower()} - {*map(str.lower, self.formats)}
+        )
+        return bool(named & {name.lower() for name in self.schemas})
 
     def leave_out(self, job: str, error: IsolitmusError) -> None:
         """Leave out a job with a mistake as not understood."""

@@ -34,7 +34,7 @@ from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from isolitmus.model.errors import SqlProblem
     from isolitmus.model.schema import Schema
@@ -194,6 +194,7 @@ class DefinitionReader(QueryReader):
             if pairs is None:
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
             given = dict(self.modelled(key, value) for key, value in pairs)
+            self.unreserved(given)
             if why := retention_problem(given):
                 self.outside(f"{why}, which Delta rejects")
             if given.get(MAPPING_MODE, "").lower() == "none":
@@ -204,6 +205,7 @@ class DefinitionReader(QueryReader):
             if not all(keys):
                 self.outside("UNSET TBLPROPERTIES takes 'key', …")
             named = tuple(str(key[key.lastindex or 0]) for key in keys if key)
+            self.unreserved(named)
             if LEVEL_KEY in named:
                 self.outside(
                     f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET"
@@ -249,6 +251,12 @@ class DefinitionReader(QueryReader):
         if found := ADD.fullmatch(rest):
             return self.added(schema, found["body"].strip())
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
+
+    def unreserved(self, keys: Iterable[str]) -> None:
+        """Refuse a property that Spark does not let ALTER TABLE change."""
+        for key in keys:
+            if key.lower() in RESERVED and key.lower() != "comment":
+                self.outside(f"the property '{key}' is reserved in Spark, which rejects it here")
 
     def unmapped(self, given: Mapping[str, str], *, unset: bool) -> df.RemoveMapping:
         """Return the removal of column mapping, which is a commit of its own.

@@ -481,6 +481,11 @@ class RowsReader(StoringReader):
 
     @resolves(exp.TruncateTable)
     def truncate(self, node: exp.TruncateTable) -> st.Truncate:
+        if node.args.get("partition") is not None:
+            self.place.refuse(
+                node.args["partition"],
+                "Delta on Spark rejects TRUNCATE TABLE … PARTITION; write DELETE with a condition",
+            )
         refuse_other_arguments(self.place, node, "expressions")
         schema, _ = self.table(node.expressions[0])
         return st.Truncate(self.sql, schema.name)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from small_jobs import ALTERING as ALTERING_JOBS
+from small_jobs import PROMISES, SmallJobs
+from small_jobs import STATEMENTS as SMALL
 from small_tables import BruteForce
 
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.workloads.instances import Instances
-from isolitmus.checker.workloads.prediction import predict_pair
+from isolitmus.checker.workloads.prediction import predict_pair, predict_workload
+from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
+from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
@@ -20,15 +25,15 @@ from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
 ALTERING = (
-    "ALTER TABLE t SET TBLPROPERTIES ('owner' = 'web')",
-    "ALTER TABLE t SET TBLPROPERTIES ('owner' = 'shop')",
+    "ALTER TABLE t SET TBLPROPERTIES ('team' = 'web')",
+    "ALTER TABLE t SET TBLPROPERTIES ('team' = 'shop')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.feature.checkConstraints' = 'supported')",
-    "ALTER TABLE t UNSET TBLPROPERTIES ('owner')",
+    "ALTER TABLE t UNSET TBLPROPERTIES ('team')",
     "ALTER TABLE t ADD COLUMN z INT",
     "ALTER TABLE t RENAME COLUMN x TO y",
     "ALTER TABLE t DROP COLUMN x",
@@ -194,3 +199,171 @@ def test_predictions_for_altering_jobs_are_those_of_brute_force(
     assume(_fits(table, altering, other))
     pair = (other, altering) if swap else (altering, other)
     assert_agree(table, *pair, under)
+
+
+DDL = [
+    "CREATE TABLE t (id BIGINT, v STRING, day DATE) USING delta PARTITIONED BY (day)",
+    "CREATE TABLE s (id BIGINT, v STRING, day DATE) USING delta",
+]
+BESIDE = {
+    "append": "INSERT INTO t VALUES (1, 'a', DATE '2026-01-01')",
+    "delete": "DELETE FROM t WHERE id = 1",
+    "compact": "OPTIMIZE t",
+}
+METADATA = "MetadataChangedException"
+KINDS = {
+    "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')": "M! M! .",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')": ". . .",
+    "ALTER TABLE t UNSET TBLPROPERTIES ('team')": ". . .",
+    "ALTER TABLE t ADD COLUMNS (z INT)": "M! M! .",
+    "ALTER TABLE t ALTER COLUMN v COMMENT 'its name'": "M! M! .",
+    "ALTER TABLE t ALTER COLUMN v DROP NOT NULL": ". . .",
+    "ALTER TABLE t ADD CONSTRAINT some CHECK (id > 0)": "M! M! .",
+    "ALTER TABLE t DROP CONSTRAINT IF EXISTS some": ". . .",
+    "COMMENT ON TABLE shop.t IS 'mine'": "M! M! .",
+    "CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (day) AS SELECT * FROM s": "M! M! M",
+    "REPLACE TABLE t (id BIGINT, v STRING, day DATE) USING delta PARTITIONED BY (day)": "M! M! M",
+}
+"""Statements, and what becomes of `BESIDE` if each commits meanwhile."""
+
+
+def _workload(**jobs: str):
+    made = "".join(f'[jobs.{name}]\nsql = "{sql}"\n' for name, sql in jobs.items())
+    return read_workload(f"ddl = {DDL}\n{made}", "jobs")
+
+
+def _words(found, loser: str, winner: str) -> str:
+    (one,) = (m for m in found.meetings if (m.loser, m.winner) == (loser, winner))
+    assert not one.perhaps
+    letters = "".join(sorted({CONFLICTS[name].letter for name in one.examples}))
+    return (letters or ".") + ("!" if one.certain and one.examples else "")
+
+
+@pytest.mark.parametrize("sql", KINDS)
+def test_each_kind_of_altering_statement(sql):
+    """Writers abort if it changes metadata that they cannot adopt; OPTIMIZE retries."""
+    found = predict_workload(_workload(alter=sql, **BESIDE), "delta-serializable")
+    assert " ".join(_words(found, name, "alter") for name in BESIDE) == KINDS[sql]
+    assert not found.workload.unread
+
+
+def test_what_an_altering_statement_reads_decides_what_aborts_it():
+    """ADD CONSTRAINT and REPLACE TABLE read the whole table, the others nothing."""
+    jobs = {
+        "check": "ALTER TABLE t ADD CONSTRAINT some CHECK (id > 0)",
+        "make": "CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (day) AS SELECT * FROM s",
+        "tag": "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')",
+        "column": "ALTER TABLE t ADD COLUMN z INT",
+    }
+    found = predict_workload(_workload(**jobs, **BESIDE), "delta-write-serializable")
+    assert [_words(found, one, "append") for one in jobs] == ["A!", "A!", ".", "."]
+    assert {_words(found, a, b) for a in jobs for b in jobs if (a, b) != ("check", "check")} == {
+        "M!"
+    }
+    assert _words(found, "check", "check") == "MP!"  # the first constraint needs a feature
+
+
+def test_examples_begin_with_what_a_job_has_altered_before():
+    """UNSET TBLPROPERTIES changes something only if another job has set the property."""
+    jobs = {
+        "tag": "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')",
+        "untag": "ALTER TABLE t UNSET TBLPROPERTIES ('team')",
+    }
+    found = predict_workload(_workload(**jobs, **BESIDE), "delta-serializable")
+    (one,) = (m for m in found.meetings if (m.loser, m.winner) == ("append", "untag"))
+    assert [init.sql for init in one.examples[METADATA].init] == [jobs["tag"]]
+    assert one.certain
+
+
+def test_a_replaced_table_is_serializable():
+    """At WriteSerializable a DELETE passes a blind append, except on a table that was replaced."""
+    make = "CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (day) AS SELECT * FROM s"
+    alone = predict_workload(_workload(**BESIDE), "delta-write-serializable")
+    beside = predict_workload(_workload(make=make, **BESIDE), "delta-write-serializable")
+    assert [_words(one, "delete", "append") for one in (alone, beside)] == [".", "A"]
+
+
+def test_identity_columns_make_two_inserts_conflict():
+    """Generated values are metadata: of two INSERTs that do not see each other, one aborts."""
+    text = """
+    ddl = "CREATE TABLE t (id BIGINT GENERATED ALWAYS AS IDENTITY, v STRING) USING delta"
+    [jobs]
+    append = "INSERT INTO t (v) VALUES ('a')"
+    tag = "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')"
+    """
+    found = predict_workload(read_workload(text, "jobs"), "delta-serializable")
+    assert {_words(found, a, b) for a in ("append", "tag") for b in ("append", "tag")} == {"M!"}
+
+
+REFUSED = {
+    "ALTER TABLE t DROP COLUMN v": "always fails with DeltaAnalysisException",
+    "ALTER TABLE t DROP FEATURE checkConstraints": "always fails with DeltaTableFeatureException",
+    "ALTER TABLE t SET TBLPROPERTIES ('owner' = 'us')": "the property 'owner' is reserved in Spark",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')": "up to three commits",
+    "ALTER TABLE t CLUSTER BY (id)": "always fails with DeltaAnalysisException (t is partitioned)",
+    "CREATE OR REPLACE TABLE t USING delta AS SELECT * FROM s": "partitioned by ()",
+    "TRUNCATE TABLE t PARTITION (day = DATE '2026-01-01')": "Delta on Spark rejects TRUNCATE TABLE",
+}
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_cannot_alter_a_table_is_named(sql):
+    """It is not understood, with its reason; the other jobs keep their answers."""
+    found = predict_workload(_workload(alter=sql, **BESIDE), "delta-serializable")
+    (unread,) = found.workload.unread
+    assert REFUSED[sql] in unread.problem
+    assert _words(found, "delete", "append") == "A!"
+
+
+def test_too_many_definitions_are_named():
+    """Each of many independent properties may be set or not, which is too much to search."""
+    jobs = {f"p{k}": f"ALTER TABLE t SET TBLPROPERTIES ('p{k}' = '1')" for k in range(7)}
+    found = predict_workload(_workload(**jobs, **BESIDE), "delta-serializable", examples=False)
+    assert {one.name for one in found.workload.unread} == set(jobs)
+    assert "more than 48 different definitions" in found.workload.unread[0].problem
+
+
+def test_statements_without_effect_are_passed_over():
+    """A table that exists is not created, and a dry run commits nothing."""
+    jobs = {
+        "once": "CREATE TABLE IF NOT EXISTS shop.t (id BIGINT) USING delta",
+        "dry": "VACUUM t DRY RUN",
+    }
+    work = _workload(**BESIDE, **jobs)
+    assert set(work.jobs) == set(BESIDE)
+    assert any("because the table exists" in one for one in work.assumptions)
+
+
+QUERIES = {
+    "SELECT *, 1 AS x FROM s": False,
+    "SELECT id, day, v FROM s": False,
+    "SELECT * FROM raw.new": True,
+    "SELECT id, 'x' AS v, day FROM raw.new AS n WHERE n.kind = 'y'": True,
+    "WITH n AS (SELECT *, rank() OVER (ORDER BY id) AS k FROM s) SELECT id, v, day FROM n": True,
+    "SELECT count(*) AS id, 'x' AS v, day FROM s GROUP BY day HAVING count(*) > 1": True,
+    "SELECT CAST(id AS INT) AS id, v, day FROM s LIMIT 3": True,
+    "SELECT id, v, day FROM t WHERE mine(id)": True,
+}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_table_may_be_replaced_by_any_query_with_its_columns(query):
+    """A query that is not modelled may return any rows; one with other columns is not understood."""
+    make = f"CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (day) AS {query}"
+    found = predict_workload(_workload(make=make, **BESIDE), "delta-serializable")
+    assert (not found.workload.unread) == QUERIES[query]
+    if QUERIES[query]:
+        assert _words(found, "make", "append") == "A!"
+        assert _words(found, "append", "make") == "M!"
+
+
+@pytest.mark.parametrize("level", ["delta-serializable", "delta-write-serializable"])
+@pytest.mark.parametrize("name", sorted(ALTERING_JOBS))
+def test_robust_agrees_with_searches_of_jobs_that_alter_a_table(name, level):
+    """A promise that is proved is not broken by two or three runs."""
+    domains = {p: (0,) for p in "kp" if f":{p}" in SMALL[name]}
+    small = SmallJobs(partitioned=True, jobs={name: domains, "cleanup": {"p": (0,)}})
+    broken = small.broken(level)
+    for found in decide_all(small.workload, (protocol(level),), PROMISES):
+        assert found.word != "safe" or found.promise not in broken
+        assert found.word == "safe" or level != "delta-serializable"

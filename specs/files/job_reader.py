@@ -36,6 +36,7 @@ from isolitmus.specs.sql.configuration import (
     is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
+from isolitmus.specs.sql.definitions import without_location
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
@@ -391,6 +392,9 @@ class JobReader:
         types, let, confs = given
         with _in_file(node, "sql", text):
             label = _label(node, text)
+            text, location = without_location(text)
+            if location:
+                self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
             versions = confs.get(SKIPPING, "").lower() != "false"
             with well_formed(text, label):
                 other, sources = self.declared(text, types, versions=versions)

@@ -180,7 +180,7 @@ def _writes(event) -> bool:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(
     table=st.sampled_from(TABLES),
     altering=st.sampled_from((*ALTERING, *CLUSTERING)),
@@ -355,6 +355,17 @@ def test_a_table_may_be_replaced_by_any_query_with_its_columns(query):
     if QUERIES[query]:
         assert _words(found, "make", "append") == "A!"
         assert _words(found, "append", "make") == "M!"
+
+
+def test_clauses_of_a_replaced_table_come_in_any_order():
+    """A location is assumed to be the table's own; partitions have to be those declared."""
+    make = (
+        "CREATE OR REPLACE TABLE lake.shop.t USING delta COMMENT 'all' LOCATION '/lake/t'"
+        " TBLPROPERTIES ('team' = 'us') PARTITIONED BY (day) AS SELECT id, v, day FROM s"
+    )
+    found = predict_workload(_workload(make=make, **BESIDE), "delta-serializable")
+    assert _words(found, "append", "make") == "M!"
+    assert found.workload.assumptions == ("make: LOCATION '/lake/t' is the folder of its table.",)
 
 
 @pytest.mark.parametrize("level", ["delta-serializable", "delta-write-serializable"])

@@ -109,7 +109,7 @@ def test_what_is_not_understood_is_left_out():
     """
     other = "[jobs.b]\nsql = 'DELETE FROM t WHERE id = :id'\n"
     for sql, tables in {
-        "ALTER TABLE t ADD COLUMNS (x INT)": {"t"},
+        "ALTER TABLE t ALTER COLUMN id TYPE BIGINT": {"t"},
         "DELETE FROM orders": None,
         "DELETE FRO t": None,
         "DELETE FROM t WHERE dya = 3": {"t"},

@@ -8,17 +8,18 @@ table with each header that is known so far, until no new header comes about.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.delta.frame import rebase_conflict
 from isolitmus.checker.delta.metadata_changes import definition_row
 from isolitmus.checker.delta.statement_effects import statement_effect
-from isolitmus.model.delta.footprint import Footprint
-from isolitmus.model.delta.header import Header
+from isolitmus.model.delta.footprint import Actions, Footprint, Settings
+from isolitmus.model.delta.header import CLUSTERING, Header
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.memo import memoize_by_identity
-from isolitmus.model.sql.statement import Definition, Replace
+from isolitmus.model.sql.statement import Definition, Replace, Restore
 from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
@@ -28,9 +29,16 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["ALTERING", "HeaderChange", "HeaderStates", "alteration_problem", "header_states"]
+__all__ = [
+    "ALTERING",
+    "HeaderChange",
+    "HeaderChanges",
+    "HeaderStates",
+    "alteration_problem",
+    "header_states",
+]
 
-ALTERING = (Definition, Replace)
+ALTERING = (Definition, Replace, Restore)
 """Statement types that may change the header of a table."""
 MOST = 48
 """Maximum number of headers of one table."""
@@ -54,6 +62,10 @@ class HeaderChange(NamedTuple):
     """True if it changes the columns or the constraints."""
 
 
+HeaderChanges = tuple[tuple[HeaderChange, ...], ...]
+"""Possible effects of a statement on each header; several for RESTORE, none where it fails."""
+
+
 class Alteration(NamedTuple):
     """Statement, as text without parameters, that leads from one header to another."""
 
@@ -70,18 +82,18 @@ class HeaderStates:
     ----------
     headers : tuple of Header
         The headers.
-    paths : tuple of tuple of Alteration
-        Statements that lead from the declared header to each of them.
-    known : list of (Statement, tuple of HeaderChange or None)
-        Effects of each statement on each header; None where it fails.
+    paths : tuple of (tuple of Alteration or None)
+        Statements that lead from the declared header to each of them; None if only RESTORE does.
+    known : list of (Statement, tuple of tuple of HeaderChange)
+        Possible effects of each statement on each header; none where it fails.
     """
 
     headers: tuple[Header, ...]
-    paths: tuple[tuple[Alteration, ...], ...]
-    known: Sequence[tuple[Statement, tuple[HeaderChange | None, ...]]]
+    paths: tuple[tuple[Alteration, ...] | None, ...]
+    known: Sequence[tuple[Statement, HeaderChanges]]
 
-    def changes(self, statement: Statement) -> tuple[HeaderChange | None, ...] | None:
-        """Return the effect of a statement on each header; None if it changes no header."""
+    def changes(self, statement: Statement) -> HeaderChanges | None:
+        """Return the possible effects of a statement on each header; None if it changes none."""
         for one, found in self.known:
             if one is statement or one == statement:
                 return found
@@ -118,31 +130,74 @@ def header_states(schema: Schema, statements: tuple[Statement, ...]) -> HeaderSt
     >>> found = header_states(t, (alter,))
     >>> [sorted(one.metadata.configuration.items()) for one in found.headers]
     [[], [('team', 'us')]]
-    >>> [sorted(change.clashes) for change in found.changes(alter)]
+    >>> [sorted(change.clashes) for (change,) in found.changes(alter)]
     [['metadata-clashes'], []]
     """
-    headers, paths = [Header.of(schema)], [()]
-    found: list[list[HeaderChange | None]] = [[] for _ in statements]
-    k = 0
-    while k < len(headers):
-        for effects, statement in zip(found, statements, strict=True):
-            done = _executed(schema, headers[k], statement)
-            if done is None:
-                effects.append(None)
-                continue
-            footprint, after = done
-            if after not in headers:
-                if len(headers) == MOST:
-                    raise LitmusError(
-                        f"the jobs leave {schema.name} with more than {MOST} different definitions"
-                        " and properties; at most that many are searched"
-                    )
-                headers.append(after)
-                paths.append((*paths[k], _alteration(schema, statement)))  # type: ignore[arg-type]
-            effects.append(_change(footprint, headers, k, headers.index(after)))
-        k += 1
-    known = [(one, tuple(effects)) for one, effects in zip(statements, found, strict=True)]
+    headers = [Header.of(schema)]
+    paths: list[tuple[Alteration, ...] | None] = [()]
+
+    def number(header: Header, path: tuple[Alteration, ...] | None) -> int:
+        if header not in headers:
+            if len(headers) == MOST:
+                raise LitmusError(
+                    f"the jobs leave {schema.name} with more than {MOST} different definitions and"
+                    " properties; at most that many are searched"
+                )
+            headers.append(header)
+            paths.append(path)
+        return headers.index(header)
+
+    restores = any(isinstance(one, Restore) for one in statements)
+    done = many = 0
+    while done < len(headers) or many < len(headers):
+        while done < len(headers):
+            for one in statements:
+                if not isinstance(one, Restore):
+                    after = _executed(schema, headers[done], one)
+                    if after is not None:
+                        path = paths[done]
+                        step = _alteration(schema, one)
+                        number(after[1], None if path is None else (*path, step))
+            done += 1
+        many = len(headers)
+        if restores:
+            for now, earlier in product(range(many), repeat=2):
+                number(_restored(headers[now], headers[earlier]), None)
+    known = [
+        (one, tuple(_changes(schema, headers, k, one) for k in range(many))) for one in statements
+    ]
     return HeaderStates(tuple(headers), tuple(paths), known)
+
+
+def _changes(
+    schema: Schema, headers: Sequence[Header], before: int, statement: Statement
+) -> tuple[HeaderChange, ...]:
+    """Return the possible effects of a statement on a header."""
+    if not isinstance(statement, Restore):
+        done = _executed(schema, headers[before], statement)
+        return () if done is None else (_change(done[0], headers, before, headers.index(done[1])),)
+    now = headers[before]
+    idle = Footprint(schema, data_change=False, changes_data=False, header=now)
+    found = [_change(idle, headers, before, before)]
+    for earlier in headers:
+        after = _restored(now, earlier)
+        footprint = Footprint(
+            schema,
+            actions=Actions(
+                after.metadata, after.features, (earlier.domains | now.domains) & {CLUSTERING}
+            ),
+            settings=Settings(large=True),
+            header=now,
+        )
+        found.append(_change(footprint, headers, before, headers.index(after)))
+    return tuple(found)
+
+
+def _restored(now: Header, earlier: Header) -> Header:
+    """Return the header after RESTORE to a version with an earlier one."""
+    return now.after(
+        earlier.metadata, earlier.features | now.features, earlier.domains & {CLUSTERING}, {}
+    )
 
 
 def _executed(
@@ -218,6 +273,8 @@ def alteration_problem(schema: Schema, statement: Statement) -> str | None:
     >>> alteration_problem(t, drop)
     'DeltaAnalysisException (no constraint few)'
     """
+    if isinstance(statement, Restore):
+        return None
     try:
         done = _effect(schema, Header.of(schema), statement)
     except LitmusError as error:

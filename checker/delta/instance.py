@@ -208,9 +208,11 @@ class DeltaInstance:
         found = [z3.Implies(self.adds_file, self.puts(self.added))]
         if not self.adding and not isinstance(self.template.statement, st.Vacuum):
             found.append(z3.Implies(self.removes_file, self.touches(self.removed)))
+            either = z3.Or(self.adds_file, self.removes_file)
             if self.header.changes is None:
-                either = z3.Or(self.adds_file, self.removes_file)
                 found.append(z3.Implies(self.writes, either))
+            elif self._restores:
+                found.append(z3.Implies(either, self.writes))
         return found
 
     @property
@@ -263,14 +265,11 @@ class DeltaInstance:
         """Return the sets of a statement that alters its table; rows decide no other one."""
         z3 = self.template.z3
         found = {name: self.header.where(partial(_has, name)) for name in FLAGS}
-        if not self._defines or self._rewrites_all:
+        if self._rewrites_all:
             found["NoData"] = z3.BoolVal(True)
-            found["Blind"] = z3.BoolVal(False)
-        if not self._defines:
+        if isinstance(self.template.statement, st.Insert):
             found["NoData"] = z3.Not(z3.Or(self.adds_file, self.removes_file))
-        if self._defines:
-            found["Blind"] = self.blind
-        return found
+        return found | {"Blind": self.blind}
 
     @property
     def _defines(self) -> bool:
@@ -284,6 +283,11 @@ class DeltaInstance:
         return isinstance(statement, st.Definition) and isinstance(
             statement.change, st.RemoveMapping
         )
+
+    @property
+    def _restores(self) -> bool:
+        """True if it restores an earlier version, which may be the newest one."""
+        return isinstance(self.template.statement, st.Restore)
 
     @property
     def persists(self) -> str | None:
@@ -345,6 +349,8 @@ class DeltaInstance:
                 return self.template.pairs(row) if matched else self.template.z3.BoolVal(False)
         if self._rewrites_all:
             return self.template.z3.BoolVal(True)
+        if self._restores:
+            return self.template.z3.And(self.writes, self.template.removes(row))
         return self.template.removes(row)
 
     def puts(self, row: RowTerm) -> Any:
@@ -352,6 +358,8 @@ class DeltaInstance:
         template = self.template
         z3 = template.z3
         new = template.adds(row)
+        if self._restores:
+            return z3.And(self.writes, new)
         if not self._rewrites:
             return new
         gone = template.terms.row(self._schema, "rewritten")

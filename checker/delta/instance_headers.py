@@ -17,7 +17,7 @@ from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from isolitmus.checker.delta.header_states import HeaderChange, HeaderStates
+    from isolitmus.checker.delta.header_states import HeaderChange, HeaderChanges, HeaderStates
     from isolitmus.checker.templates.statement_template import Template
     from isolitmus.model.sql.statement import Statement
 
@@ -42,8 +42,8 @@ class InstanceHeader:
         return header_states(target, self.alterations)
 
     @cached_property
-    def changes(self) -> tuple[HeaderChange | None, ...] | None:
-        """Effects on each header; None for a statement that alters none."""
+    def changes(self) -> HeaderChanges | None:
+        """Possible effects on each header; None for a statement that alters none."""
         if not isinstance(self.template.written, ALTERING):
             return None
         return self.known.changes(self.template.written)
@@ -65,14 +65,28 @@ class InstanceHeader:
             return z3.BoolVal(bool(some))
         return z3.Or(*(self.state == k for k in sorted(some)))
 
+    @cached_property
+    def chosen(self) -> Any:
+        """Number of the effect among the possible ones, as a term."""
+        return self.template.z3.Int(f"{self.template.terms.name} effect")
+
     def where(self, holds: Callable[[HeaderChange], bool]) -> Any:
         """Return the formula that the effect on the header is such; the statement does not fail."""
         assert self.changes is not None
-        possible = {k: change for k, change in enumerate(self.changes) if change is not None}
-        found = [k for k, change in possible.items() if holds(change)]
-        if len(found) == len(possible):
-            return self.template.z3.BoolVal(True)
-        return self.among(found)
+        z3 = self.template.z3
+        every = {
+            (k, n): holds(one) for k, some in enumerate(self.changes) for n, one in enumerate(some)
+        }
+        if all(every.values()) or not any(every.values()):
+            return z3.BoolVal(all(every.values()))
+        several = max(map(len, self.changes)) > 1
+        return z3.Or(
+            *(
+                z3.And(self.state == k, self.chosen == n) if several else self.state == k
+                for (k, n), said in every.items()
+                if said
+            )
+        )
 
     @property
     def replaced(self) -> Any:
@@ -82,11 +96,16 @@ class InstanceHeader:
     @property
     def bounds(self) -> list[Any]:
         """Formulas that the header is a known one, with which the statement does not fail."""
-        if not self.varies:
+        z3, changes = self.template.z3, self.changes
+        many = len(self.known.headers)
+        several = changes is not None and max(map(len, changes)) > 1
+        if not self.varies and not several:
             return []
-        changes = self.changes
-        fit = (k for k in range(len(self.known.headers)) if changes is None or changes[k])
-        return [self.template.z3.Or(*(self.state == k for k in fit))]
+        fit = (k for k in range(many) if changes is None or changes[k])
+        found = [z3.Or(*(self.state == k for k in fit))]
+        if changes is not None and several:
+            found.append(z3.Or(*(self.chosen == n for n in range(max(map(len, changes))))))
+        return found
 
     def follows(self, winner: InstanceHeader) -> list[Any]:
         """Return formulas that it is the header that a winning commit on the table has read."""
@@ -94,7 +113,12 @@ class InstanceHeader:
 
     def alterations_to(self, state: int) -> Sequence[tuple[str, bool]]:
         """Return statements that lead to a header, each with whether the table loses its rows."""
-        return self.known.paths[state]
+        return self.known.paths[state] or ()
+
+    @property
+    def shown(self) -> Any:
+        """Formula that an example can begin with the header: statements lead to it."""
+        return self.among({k for k, path in enumerate(self.known.paths) if path is not None})
 
     def relation(self, name: str, winner: InstanceHeader) -> Any:
         """Return the condition for a relation that the metadata decide.
@@ -111,8 +135,8 @@ class InstanceHeader:
             return z3.BoolVal(False)
         domains = {
             domain
-            for change in winner.changes
-            if change is not None
+            for some in winner.changes
+            for change in some
             for domain in change.footprint.actions.domains - {ROW_TRACKING_DOMAIN}
         }
         both = [
@@ -132,10 +156,12 @@ class InstanceHeader:
         commits: list[int] = []
         idles: list[int] = []
         for k in range(len(self.known.headers)):
-            change = None if theirs is None else theirs[k]
-            again = self.changes[k if change is None else change.after]
-            if again is not None:
-                (idles if again.footprint.empty else commits).append(k)
+            after = {k} if theirs is None else {change.after for change in theirs[k]}
+            again = [change for n in after for change in self.changes[n]]
+            if any(not change.footprint.empty for change in again):
+                commits.append(k)
+            if any(change.footprint.empty for change in again):
+                idles.append(k)
         return self.among(commits), self.among(idles)
 
 

@@ -96,6 +96,11 @@ class TableHeader(Protocol):
         """Return statements that lead to them, each with whether the table loses its rows."""
         ...
 
+    @property
+    def shown(self) -> Any:
+        """Formula that an example can begin with them."""
+        ...
+
     def relation(self, name: str, winner: Any) -> Any:
         """Return the condition for a relation of `HEADERS` from a winning commit; it is exact."""
         ...

@@ -41,6 +41,7 @@ TEMPLATES = (
     st.Read,
     st.Definition,
     st.Replace,
+    st.Restore,
 )
 """Statement types that a `Template` supports."""
 
@@ -178,6 +179,8 @@ class Template:
                 yield Addition(when, ((self._schema.name, before),))
             case st.Merge():
                 yield from self._merged(row)
+            case st.Restore():
+                yield Addition(self.terms.some("restored"))
 
     @property
     def certain(self) -> tuple[RowTerm, ...]:
@@ -234,6 +237,8 @@ class Template:
                 return self.terms.holds(where, (row,))
             case st.Truncate():
                 return z3.BoolVal(True)
+            case st.Restore():
+                return self.terms.some("not restored")
             case st.Merge(matched=matched, by_source=by_source):
                 pairs = [
                     (given, (row, given.values)) for given in self.given(self.statement.source)

@@ -22,12 +22,13 @@ from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.sql.statement import Optimize, Read
+from isolitmus.model.sql.statement import Optimize, Read, Restore
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue import level
 from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.definitions import restored_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -170,12 +171,53 @@ class CounterexampleDraft:
             tuple(self.cast.read(sql) for sql, _ in some)
             for some in (altered[:last], altered[last:])
         )
-        for inits in islice(self._starts(), most):
-            yield Litmus(
-                "example", title, "", self.cast.workload.tables, (*first, *inits, *then),
-                transactions, schedule,
-                clients=clients,
-            )  # fmt: skip
+        for some in islice(self._starts(), most):
+            for inits, made in self._restored((*first, *some, *then), transactions):
+                yield Litmus(
+                    "example", title, "", self.cast.workload.tables, inits, made, schedule,
+                    clients=clients,
+                )  # fmt: skip
+
+    def _restored(
+        self, inits: tuple[Statement, ...], transactions: dict[str, Statement]
+    ) -> Iterator[tuple[tuple[Statement, ...], dict[str, Statement]]]:
+        """Yield initial tables and transactions in which RESTORE has an earlier version.
+
+        It is the last one before some statement, the first one, or one with a row that is deleted.
+        """
+        restored = sorted({o.target for o in transactions.values() if isinstance(o, Restore)})
+        if not restored:
+            yield inits, transactions
+            return
+        before, erased = zip(*map(self._erased_row, restored), strict=True)
+        more = (*before, *inits)
+        ways = [(more, n) for n in dict.fromkeys((len(more) - 1, 1)) if 0 < n < len(more)]
+        for some, version in (*ways, ((*more, *erased), len(more))):
+            yield (
+                some,
+                {
+                    name: self.cast.read(restored_version(one.target, version))
+                    if isinstance(one, Restore)
+                    else one
+                    for name, one in transactions.items()
+                },
+            )
+
+    def _erased_row(self, table: str) -> tuple[Statement, Statement]:
+        """Return an INSERT of a row in the partition of a needed one, and the DELETE of it."""
+        schema = self.cast.workload.tables[table]
+        own = (values for name, values in self.proposal.rows if name == table)
+        row = list(next(own, (None,) * len(schema.columns)))
+        free = [k for k in schema.shown if k not in schema.partition_indexes]
+        where = ""
+        if free:
+            row[free[0]] = None
+            where = f" WHERE {schema.columns[free[0]].name} IS NULL"
+        values = ", ".join(map(literal, row))
+        return (
+            self.cast.read(f"INSERT INTO {table} VALUES ({values})"),
+            self.cast.read(f"DELETE FROM {table}{where}"),
+        )
 
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
         """Yield initial tables, each once, few rows first."""

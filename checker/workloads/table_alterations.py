@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.header_states import ALTERING, alteration_problem, header_states
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.sql.statement import Definition, Replace
+from isolitmus.model.sql.statement import Definition, Replace, Restore
 from isolitmus.model.workload import UnreadStatement
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def table_alterations(workload: Workload) -> dict[str, tuple[Statement, ...]]:
     found: dict[str, list[Statement]] = {}
     for one in altering_statements(workload):
         statement = one.statement
-        assert isinstance(statement, Definition | Replace)
+        assert isinstance(statement, Definition | Replace | Restore)
         known = found.setdefault(statement.target, [])
         if statement not in known:
             known.append(statement)

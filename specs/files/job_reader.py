@@ -19,6 +19,7 @@ from isolitmus.model.sql.statement import (
     Optimize,
     Read,
     Replace,
+    Restore,
     Truncate,
     Update,
     Vacuum,
@@ -36,7 +37,7 @@ from isolitmus.specs.sql.configuration import (
     is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
-from isolitmus.specs.sql.definitions import without_location
+from isolitmus.specs.sql.definitions import with_any_version, without_location
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
@@ -76,7 +77,7 @@ NO_EFFECT = "no effect on conflicts"
 SHOWN = 120
 """Maximum length of a statement in an assumption."""
 STATEMENTS = (
-    Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace,
+    Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace, Restore,
 )  # fmt: skip
 
 
@@ -392,7 +393,8 @@ class JobReader:
         types, let, confs = given
         with _in_file(node, "sql", text):
             label = _label(node, text)
-            text, location = without_location(text)
+            written = parameters(text)
+            text, location = without_location(with_any_version(text))
             if location:
                 self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
             versions = confs.get(SKIPPING, "").lower() != "false"
@@ -416,7 +418,7 @@ class JobReader:
                 problem = (
                     f"unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT,"
                     " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE,"
-                    " COMMENT ON and CREATE OR REPLACE TABLE"
+                    " COMMENT ON, RESTORE and CREATE OR REPLACE TABLE"
                 )
                 raise locate_error(label, text, 0, problem)
         if not isinstance(found, Read) and found.target in self.formats:
@@ -431,6 +433,9 @@ class JobReader:
         name = _name(title)
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
         typed = {p: types[p] for p in named} | clocks | runs
+        if isinstance(found, Restore):
+            self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
+            typed |= {p: types[p] for p in written if p in types}
         reads: tuple[str, ...] = ()
         if instead is not None:
             text, typed = instead.sql, typed | dict(instead.types)

@@ -46,7 +46,9 @@ __all__ = [
     "check_condition",
     "creation_query",
     "property_pairs",
+    "restored_version",
     "select_of",
+    "with_any_version",
     "without_location",
 ]
 
@@ -83,6 +85,10 @@ CLUSTER = re.compile(r"CLUSTER\s+BY\s*(?:(?P<none>NONE)|\((?P<body>.*)\))", re.I
 RESTORE = re.compile(
     rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
     re.IGNORECASE,
+)
+EARLIER = re.compile(
+    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+(?:VERSION|TIMESTAMP)\s+AS\s+OF\s+(?P<version>.+)",
+    re.IGNORECASE | re.DOTALL,
 )
 INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 TEXT = r"""(?:'([^']*)'|"([^"]*)")"""
@@ -399,6 +405,29 @@ def creation_query(text: str) -> tuple[str, str] | None:
     if found is None or found["query"] is None or not found["how"].upper().endswith("REPLACE"):
         return None
     return text[: found.start("query")], found["table"]
+
+
+def restored_version(table: str, version: int = 1) -> str:
+    """Return the RESTORE of a table to the state after an init statement.
+
+    Examples
+    --------
+    >>> restored_version("t")
+    'RESTORE TABLE t TO VERSION AS OF {init[1]}'
+    """
+    return f"RESTORE TABLE {table} TO VERSION AS OF {{init[{version}]}}"
+
+
+def with_any_version(text: str) -> str:
+    """Return a RESTORE to any version or time as one to some init statement; others unchanged.
+
+    Examples
+    --------
+    >>> with_any_version("RESTORE TABLE shop.t TO TIMESTAMP AS OF '2026-01-01'")
+    'RESTORE TABLE t TO VERSION AS OF {init[1]}'
+    """
+    found = EARLIER.fullmatch(text)
+    return text if found is None else restored_version(found["table"])
 
 
 def without_location(text: str) -> tuple[str, str]:

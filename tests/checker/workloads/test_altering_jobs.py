@@ -19,6 +19,7 @@ from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql.statement import Restore
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.sql.binding import bind_job_statement
@@ -47,6 +48,7 @@ ALTERING = (
     "REPLACE TABLE t USING delta{parts} AS SELECT id, part, x FROM t WHERE part = :p",
     "CREATE OR REPLACE TABLE t USING delta{parts} AS SELECT :k AS id, :p AS part, 3 AS x",
     "CREATE OR REPLACE TABLE t (id INT, part INT, x INT) USING delta{parts}",
+    "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 )
 CLUSTERING = (
     "ALTER TABLE t CLUSTER BY (id)",
@@ -85,7 +87,7 @@ def _job(name: str, sql: str) -> str:
 
 def _text(table: str, **jobs: str) -> str:
     parts = " PARTITIONED BY (part)" if "partitioned" in table else ""
-    made = "".join(_job(name, sql.format(parts=parts)) for name, sql in jobs.items())
+    made = "".join(_job(name, sql.replace("{parts}", parts)) for name, sql in jobs.items())
     return f'[tables.t]\n{table}\n[tables.s]\ncolumns = "id INT, part INT"\n{made}'
 
 
@@ -102,7 +104,13 @@ class Executions(BruteForce):
 
     def __init__(self, work, altered):
         super().__init__(work, POOLS, {"INT": (0, 1)}, {"t": 2, "s": 1})
+        restores = any(isinstance(one.statement, Restore) for one in work.statements)
+        if restores:
+            erase = tuple(self.read(f"DELETE FROM t WHERE id = {k}") for k in (0, 1))
+            self.tables += [(*some, one) for some in self.tables for one in erase]
         self.tables = [(*some, *after) for some in self.tables for after in ((), *altered)]
+        if restores:  # {init[1]} has to be there
+            self.tables = [some for some in self.tables if some]
 
 
 def _ends(work, under):
@@ -130,7 +138,8 @@ def assert_agree(table: str, loser: str, winner: str, under: str) -> None:
     found = predict_pair(Instances(work), *work.statements, protocol(under))
     ends = _ends(work, protocol(under))
     assert ends.keys() <= found.examples.keys(), found
-    assert not found.perhaps, found
+    # after a RESTORE, a table may have features that no other statement leaves it with
+    assert not found.perhaps or any("RESTORE" in sql for sql in (loser, winner)), found
     for exception, retries in ends.items():
         assert retries.keys() - {"fails"} <= set(found.retries[exception]), found
     if found.certain and not found.condition:
@@ -293,6 +302,19 @@ def test_identity_columns_make_two_inserts_conflict():
     """
     found = predict_workload(read_workload(text, "jobs"), "delta-serializable")
     assert {_words(found, a, b) for a in ("append", "tag") for b in ("append", "tag")} == {"M!"}
+
+
+def test_restore_conflicts_with_every_commit():
+    """It tries one version only; others abort because of its files, and of older metadata."""
+    jobs = {
+        "back": "RESTORE TABLE shop.t TO TIMESTAMP AS OF '2026-01-01'",
+        "tag": "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')",
+    }
+    found = predict_workload(_workload(**jobs, **BESIDE), "delta-serializable")
+    names = (*jobs, *BESIDE)
+    assert [_words(found, "back", one) for one in names] == ["W!"] * len(names)
+    assert [_words(found, one, "back") for one in names[1:]] == ["M!", "M", "AMR", "MR"]
+    assert "back: any earlier version of t may be restored." in found.workload.assumptions
 
 
 REFUSED = {

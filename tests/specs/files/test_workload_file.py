@@ -76,9 +76,9 @@ REFUSED = {
         '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"\nparameters = { day = "DATE" }\nwhere = "day < today"',
         'jobs.toml:5:16: unknown column \'today\'; did you mean \'day\'?\n    where = "day < today"\n                   ^',
     ),
-    "a statement that restores the table": (
-        '[jobs.a]\nsql = "RESTORE TABLE t TO VERSION AS OF {init[1]}"',
-        "jobs.toml:3:8: unsupported statement 'RESTORE'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE, COMMENT ON and CREATE OR REPLACE TABLE\n    sql = \"RESTORE TABLE t TO VERSION AS OF {init[1]}\"\n           ^",
+    "a statement that clones a table": (
+        '[jobs.a]\nsql = "CREATE OR REPLACE TABLE t SHALLOW CLONE t"',
+        "jobs.toml:3:8: unsupported statement 'CREATE'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE, COMMENT ON, RESTORE and CREATE OR REPLACE TABLE\n    sql = \"CREATE OR REPLACE TABLE t SHALLOW CLONE t\"\n           ^",
     ),
     "a job without statements": ("[jobs.a]\nsql = []", "jobs.toml:2: jobs.a needs the key 'sql', a string or a list of strings"),
     "no job": ("title = 'x'\njobs = {}", 'jobs.toml:3: jobs is empty; write [jobs.NAME] with sql = "…"'),

@@ -37,7 +37,11 @@ from isolitmus.specs.sql.configuration import (
     is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
-from isolitmus.specs.sql.definitions import with_any_version, without_location
+from isolitmus.specs.sql.definitions import (
+    property_parameters,
+    with_any_version,
+    without_location,
+)
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
@@ -263,6 +267,8 @@ class JobReader:
                 syntax.tree()
                 open_.append(syntax)
         found = infer_types(open_, schemas)
+        for written, _ in given:
+            found |= dict.fromkeys(property_parameters(written), "STRING")
         return {name: type_ for name, type_ in found.items() if name not in known}
 
     def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:

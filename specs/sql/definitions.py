@@ -28,7 +28,7 @@ from isolitmus.specs.sql.configuration import (
     retention_problem,
     unmodelled_property,
 )
-from isolitmus.specs.sql.parameters import bind_text
+from isolitmus.specs.sql.parameters import bind_text, parameters
 from isolitmus.specs.sql.queries import QueryReader
 from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
@@ -46,6 +46,7 @@ __all__ = [
     "check_condition",
     "creation_query",
     "property_pairs",
+    "property_parameters",
     "restored_version",
     "select_of",
     "with_any_version",
@@ -94,10 +95,12 @@ INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 TEXT = r"""(?:'([^']*)'|"([^"]*)")"""
 KEY = re.compile(rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))\s*")
 PAIR = re.compile(
-    rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?))\s*",
+    rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?|:\w+))\s*",
     re.IGNORECASE,
 )
-"""Property: a name, perhaps quoted, and a string, a number, TRUE or FALSE, perhaps with = between.
+"""Property: a name, perhaps quoted, and a string, a number, TRUE, FALSE or a parameter.
+
+There may be = between.
 """
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
 BETWEEN = re.compile(r",(?![^()]*\))")
@@ -148,7 +151,9 @@ def property_pairs(body: str) -> list[tuple[str, str]] | None:
         one, other, bare, text, quoted, plain = found.groups()
         key = next(name for name in (one, other, bare) if name is not None)
         written = text if text is not None else quoted
-        pairs.append((key, plain.lower() if written is None else written))
+        if written is None:
+            written = plain if plain.startswith(":") else plain.lower()
+        pairs.append((key, written))
     return pairs
 
 
@@ -405,6 +410,19 @@ def creation_query(text: str) -> tuple[str, str] | None:
     if found is None or found["query"] is None or not found["how"].upper().endswith("REPLACE"):
         return None
     return text[: found.start("query")], found["table"]
+
+
+def property_parameters(text: str) -> tuple[str, ...]:
+    """Return the parameters that are values of properties in ALTER TABLE; none for other texts.
+
+    Examples
+    --------
+    >>> property_parameters("ALTER TABLE t SET TBLPROPERTIES ('day' = :ds)")
+    ('ds',)
+    """
+    found = ALTER.fullmatch(text)
+    body = None if found is None else SET.fullmatch(found["rest"])
+    return () if body is None else parameters(body["body"])
 
 
 def restored_version(table: str, version: int = 1) -> str:

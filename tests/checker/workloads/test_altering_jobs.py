@@ -22,6 +22,7 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Restore
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
@@ -302,6 +303,17 @@ def test_identity_columns_make_two_inserts_conflict():
     """
     found = predict_workload(read_workload(text, "jobs"), "delta-serializable")
     assert {_words(found, a, b) for a in ("append", "tag") for b in ("append", "tag")} == {"M!"}
+
+
+def test_a_property_may_be_a_parameter(tmp_path):
+    """A template gives it a value in each run; runs with the same value change nothing."""
+    (tmp_path / "ddl.sql").write_text("; ".join(DDL), "utf-8")
+    tag = "ALTER TABLE t SET TBLPROPERTIES ('loaded' = '{{ ds }}')"
+    (tmp_path / "tag.sql").write_text(tag, "utf-8")
+    (tmp_path / "append.sql").write_text(BESIDE["append"], "utf-8")
+    files = (str(tmp_path / f"{name}.sql") for name in ("tag", "append"))
+    found = predict_workload(workload(*files, ddl=tmp_path / "ddl.sql"), "delta-serializable")
+    assert [_words(found, one, "tag") for one in ("append", "tag")] == ["M!", "M!"]
 
 
 def test_restore_conflicts_with_every_commit():

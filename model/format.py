@@ -192,7 +192,8 @@ def _unsaid(_exception: str | None, _missed: Sequence[Event], _loser: Event) -> 
     return None, None
 
 
-def _never(_event: Event, _statement: Statement, _then: Database, _now: Database) -> bool:
+def never_retries(_event: Event, _statement: Statement, _then: Database, _now: Database) -> bool:
+    """Return False: a transaction that conflicts aborts."""
     return False
 
 
@@ -310,7 +311,7 @@ class Format:
     """
     foreign: Callable[[Event], Event] = _its_own
     """Return a commit as writers of other formats of the log see it."""
-    retries: Callable[[Event, Statement, Database, Database], bool] = _never
+    retries: Callable[[Event, Statement, Database, Database], bool] = never_retries
     """Return whether a transaction retries after a conflict from the newest version; the databases
     are the one that it read and the newest one.
     """
@@ -326,9 +327,12 @@ class Format:
     """Return a selection of files per table on which alone the effect of a statement depends; None
     if it depends on the whole snapshot.
     """
-    instance: Callable[[Any, Sequence[Read], Sequence[str]], Any] | None = None
+    instance: Callable[[Any, Sequence[Read], Sequence[str], tuple[Statement, ...]], Any] | None = (
+        None
+    )
     """Return the instance of a statement with parameters (``checker.templates``), given the queries
-    of its client and tables of which any row may matter. None if unsupported.
+    of its client, tables of which any row may matter, and the statements of all jobs that alter its
+    table. None if unsupported.
     """
     protocols: tuple[str, ...] = ()
     """Default protocols."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isolitmus.model.display import ReadableRepr, first_lines
+from isolitmus.model.sql.statement import altered_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
@@ -154,8 +155,21 @@ class Workload(ReadableRepr):
                 for table, format_ in self.formats.items()
             ),
             *self.left_out,
+            *self._alterations(),
             *(f"Concurrent runs never have the same :{name}." for name in self.distinct),
         )
+
+    def _alterations(self) -> Iterator[str]:
+        """Yield the assumptions about statements that alter tables."""
+        found: dict[str, list[str]] = {}
+        for one in self.statements:
+            if (table := altered_table(one.statement)) is not None:
+                found.setdefault(table, []).append(one.name)
+        for table, names in found.items():
+            yield (
+                f"{' and '.join(names)} alter{'s' if len(names) == 1 else ''} {table}; the other"
+                " statements run on its declared columns, constraints and properties."
+            )
 
     @property
     def job_names(self) -> tuple[str, ...]:

@@ -53,7 +53,16 @@ OTHERS = {
     "compact": "OPTIMIZE t",
     "truncate": "TRUNCATE TABLE t",
 }
-STATEMENTS = {**APPENDS, **OTHERS}
+ALTERING = {
+    "property": "ALTER TABLE t SET TBLPROPERTIES ('team' = 'web')",
+    "vectors": "ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+    "constraint": "ALTER TABLE t ADD CONSTRAINT few CHECK (x < 99)",
+    "unconstrained": "ALTER TABLE t DROP CONSTRAINT IF EXISTS few",
+    "comment": "COMMENT ON TABLE t IS 'mine'",
+    "remake": "CREATE OR REPLACE TABLE t USING delta{parts} AS SELECT id, x, part FROM t WHERE x > 1",
+    "refill": "CREATE OR REPLACE TABLE t USING delta{parts} AS SELECT :k AS id, 1 AS x, :p AS part",
+}
+STATEMENTS = {**APPENDS, **OTHERS, **ALTERING}
 ROWS = ((), ((0, 1, 0),), ((0, 1, 0), (1, 2, 1)), ((1, 1, 0), (0, 2, 0), (1, 3, 1)))
 Domains = dict[str, tuple[int, ...]]
 
@@ -69,11 +78,16 @@ class SmallJobs(NamedTuple):
         parts = '\npartitioned_by = ["part"]' if self.partitioned else ""
         return f'[table]\ncolumns = "id INT, x INT, part INT"{parts}\n'
 
+    def sql(self, name: str) -> str:
+        """The statement of a job."""
+        parts = " PARTITIONED BY (part)" if self.partitioned else ""
+        return STATEMENTS[name].replace("{parts}", parts)
+
     @property
     def workload(self):
         text = self.table
         for name, domains in self.jobs.items():
-            text += f'[jobs.{name}]\nsql = "{STATEMENTS[name]}"\n'
+            text += f'[jobs.{name}]\nsql = "{self.sql(name)}"\n'
             if domains:
                 types = ", ".join(f'{p} = "INT"' for p in domains)
                 known = " AND ".join(
@@ -84,7 +98,7 @@ class SmallJobs(NamedTuple):
 
     def scope(self, *readers: str, noops: str = "keep"):
         statements = [
-            bind_text(STATEMENTS[name], dict(zip(domains, values, strict=True)))
+            bind_text(self.sql(name), dict(zip(domains, values, strict=True)))
             for name, domains in self.jobs.items()
             for values in itertools.product(*domains.values())
         ]

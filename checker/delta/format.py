@@ -71,10 +71,15 @@ def _solver() -> ScopeSolver:
     return table_symbolic
 
 
-def _instance(template: Template, outside: Sequence[Read], besides: Sequence[str]) -> Instance:
+def _instance(
+    template: Template,
+    outside: Sequence[Read],
+    besides: Sequence[str],
+    alterations: tuple[Statement, ...],
+) -> Instance:
     from isolitmus.checker.delta.instance import DeltaInstance
 
-    return DeltaInstance(template, outside, besides)
+    return DeltaInstance(template, outside, besides, alterations)
 
 
 def _on_tables() -> SearchStrategy[Litmus]:

@@ -12,9 +12,17 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.delta.frame import FLAGS
+from isolitmus.checker.delta.identity_columns import high_water_marks
+from isolitmus.checker.delta.instance_headers import InstanceHeader
+from isolitmus.checker.delta.metadata_changes import definition_item
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.delta.statement_kinds import statement_kinds
-from isolitmus.checker.templates.instance_frames import AssumedChange, Instance, TemplateRead
+from isolitmus.checker.templates.instance_frames import (
+    AssumedChange,
+    Instance,
+    ItemAccess,
+    TemplateRead,
+)
 from isolitmus.checker.templates.statement_template import are_in_one_partition
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.sql import expression as ex
@@ -24,6 +32,7 @@ from isolitmus.model.sql.conditions import may_be_optimized
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from isolitmus.checker.delta.header_states import HeaderChange
     from isolitmus.checker.delta.read_set import Access
     from isolitmus.checker.templates.expression_formulas import RowTerm
     from isolitmus.checker.templates.statement_template import SourceRow, Template
@@ -32,17 +41,29 @@ if TYPE_CHECKING:
 __all__ = ["DeltaInstance"]
 
 
+def _has(name: str, change: HeaderChange) -> bool:
+    """Return whether the footprint of a change is in a set."""
+    return FLAGS[name](change.footprint)
+
+
 @dataclass
 class DeltaInstance:
     """Symbolic instance of a statement on Delta.
 
     ``outside`` are queries of its client, which read outside its transaction. ``besides`` are
-    tables of which any row may affect the result of its query.
+    tables of which any row may affect the result of its query. ``alterations`` are the statements
+    of all jobs that alter its table.
     """
 
     template: Template
     outside: Sequence[st.Read] = ()
     besides: Sequence[str] = ()
+    alterations: tuple[st.Statement, ...] = ()
+
+    @cached_property
+    def header(self) -> InstanceHeader:
+        """Metadata of its table."""
+        return InstanceHeader(self.template, self.alterations)
 
     @cached_property
     def _accesses(self) -> tuple[Access, ...]:
@@ -55,7 +76,7 @@ class DeltaInstance:
         statements = (self.template.statement, *self.outside)
         read = [access for one in statements for access in accesses(one, schemas)]
         filters = [access.filters(schemas[access.table]) for access in read]
-        return *statements, *read, *filters, *self.besides
+        return self.template.written, *statements, *read, *filters, *self.besides
 
     @cached_property
     def reads(self) -> tuple[TemplateRead, ...]:
@@ -73,7 +94,7 @@ class DeltaInstance:
     def _read(self, access: Access) -> TemplateRead:
         """Return the symbolic read of an access: its matching rows and recorded files."""
         schema = self.template.schemas[access.table]
-        removed = access.role in ("target", "using")
+        removed = access.role in ("target", "using") and not self._defines
         matches = partial(self._matches, access)
         read = TemplateRead(
             access.table, matches, removed=removed, doubtful=access.doubtful is not None
@@ -128,7 +149,8 @@ class DeltaInstance:
         statement = self.template.statement
         z3 = self.template.z3
         if not isinstance(statement, st.Insert) or statement.overwrite:
-            return z3.BoolVal(isinstance(statement, st.Vacuum))
+            reads = self._defines and any(one.tracked != "nothing" for one in self._accesses)
+            return z3.BoolVal(isinstance(statement, st.Vacuum) or (self._defines and not reads))
         tracked = {access.tracked for access in self._accesses}
         if tracked & {"predicate", "files"}:
             return z3.BoolVal(False)
@@ -136,7 +158,9 @@ class DeltaInstance:
 
     @cached_property
     def empty(self) -> Any:
-        """Formula that it adds and removes no file."""
+        """Formula that it commits nothing."""
+        if self.header.changes is not None:
+            return self.header.where(lambda change: change.footprint.empty)
         reads = isinstance(self.template.statement, st.Read)
         if reads or self.template.always:
             return self.template.z3.BoolVal(reads)
@@ -144,7 +168,9 @@ class DeltaInstance:
 
     @property
     def writes(self) -> Any:
-        """Formula that it commits changed rows."""
+        """Formula that it commits changed rows or changed metadata."""
+        if self._defines and not self._rewrites_all:
+            return self.header.where(lambda change: change.changes)
         return self.template.z3.Not(self.empty)
 
     @cached_property
@@ -160,6 +186,8 @@ class DeltaInstance:
     @cached_property
     def adds_file(self) -> Any:
         """Formula that its commit adds a file."""
+        if self._defines and not self._rewrites_all:
+            return self.template.z3.BoolVal(False)
         if self.adding:
             return self.writes
         return self.template.z3.Bool(f"{self.template.terms.name} adds a file")
@@ -167,18 +195,24 @@ class DeltaInstance:
     @cached_property
     def removes_file(self) -> Any:
         """Formula that its commit removes a file."""
+        if self._defines and not self._rewrites_all:
+            return self.template.z3.BoolVal(False)
         return self.template.z3.Bool(f"{self.template.terms.name} removes a file")
 
     @cached_property
     def known(self) -> list[Any]:
         """Formulas that a nonempty commit adds or removes a file, and which files these may be."""
         z3 = self.template.z3
+        if self._defines and not self._rewrites_all:
+            return []
         found = [z3.Implies(self.adds_file, self.puts(self.added))]
         if not self.adding and not isinstance(self.template.statement, st.Vacuum):
-            found += [
-                z3.Implies(self.writes, z3.Or(self.adds_file, self.removes_file)),
-                z3.Implies(self.removes_file, self.touches(self.removed)),
-            ]
+            found.append(z3.Implies(self.removes_file, self.touches(self.removed)))
+            either = z3.Or(self.adds_file, self.removes_file)
+            if self.header.changes is None:
+                found.append(z3.Implies(self.writes, either))
+            elif self._restores:
+                found.append(z3.Implies(either, self.writes))
         return found
 
     @property
@@ -197,6 +231,8 @@ class DeltaInstance:
     @property
     def busy(self) -> Any:
         """Formula that there is a row that it adds, or whose file it touches."""
+        if self.header.changes is not None:
+            return self.writes
         if self.template.certain or isinstance(self.template.statement, st.Vacuum):
             return self.template.z3.BoolVal(True)
         row = self.template.terms.row(self._schema, f"{self._schema.name} that it is about")
@@ -210,12 +246,79 @@ class DeltaInstance:
         if reader:
             always = ("NoData", "Empty")
             return found | {name: z3.BoolVal(name in always) for name in FLAGS}
+        if self.header.changes is not None:
+            return found | self._sets_of_changes()
         full, none = self._footprint(empty=False), self._footprint(empty=True)
         for name, holds in FLAGS.items():
             found[name] = z3.BoolVal(holds(full))
             if holds(none) != holds(full):
                 found[name] = self.empty if holds(none) else z3.Not(self.empty)
+        found["Default"] = self.header.replaced
+        if isinstance(statement := self.template.statement, st.Insert) and statement.generates:
+            # without rows, only a table without partitions gets a file, and so metadata
+            always = z3.BoolVal(not self._schema.partition_indexes)
+            found["Meta"] = found["Marked"] = z3.Or(always, self.writes)
+            found["Empty"] = z3.Not(found["Meta"])
         return found | {"Blind": self.blind}
+
+    def _sets_of_changes(self) -> dict[str, Any]:
+        """Return the sets of a statement that alters its table; rows decide no other one."""
+        z3 = self.template.z3
+        found = {name: self.header.where(partial(_has, name)) for name in FLAGS}
+        if self._rewrites_all:
+            found["NoData"] = z3.BoolVal(True)
+        if isinstance(self.template.statement, st.Insert):
+            found["NoData"] = z3.Not(z3.Or(self.adds_file, self.removes_file))
+        return found | {"Blind": self.blind}
+
+    @property
+    def _defines(self) -> bool:
+        """True if it is a definition, which changes no row."""
+        return isinstance(self.template.statement, st.Definition)
+
+    @property
+    def _rewrites_all(self) -> bool:
+        """True if it rewrites all files without changing a row."""
+        statement = self.template.statement
+        return isinstance(statement, st.Definition) and isinstance(
+            statement.change, st.RemoveMapping
+        )
+
+    @property
+    def _restores(self) -> bool:
+        """True if it restores an earlier version, which may be the newest one."""
+        return isinstance(self.template.statement, st.Restore)
+
+    @property
+    def persists(self) -> str | None:
+        """Relation without which the statement retries by itself instead of aborting, if any.
+
+        A compaction retries while all its files are there.
+        """
+        compacts = isinstance(self.template.statement, st.Optimize)
+        return "removes-meets-removes" if compacts and self.alterations else None
+
+    @cached_property
+    def items(self) -> Mapping[str, ItemAccess]:
+        """Items besides rows that it reads or writes: definitions, and last generated values."""
+        z3 = self.template.z3
+        schema = self.template.target
+        true, false = z3.BoolVal(True), z3.BoolVal(False)
+        tables = {read.table for read in self.reads} | ({schema.name} if schema else set())
+        found = {definition_item(table): ItemAccess(true, false) for table in tables}
+        if schema is not None and self.header.changes is not None:
+            redefines = self.header.where(lambda change: change.redefines)
+            found[definition_item(schema.name)] = ItemAccess(true, redefines)
+        statement = self.template.statement
+        generates = isinstance(statement, st.Insert) and bool(statement.generates)
+        syncs = isinstance(statement, st.Definition) and isinstance(
+            statement.change, st.SyncIdentity
+        )
+        if schema is not None and (generates or syncs):
+            found[high_water_marks(schema.name)] = ItemAccess(
+                true, self.writes if generates else true
+            )
+        return found
 
     def _footprint(self, *, empty: bool) -> Footprint:
         """Return the footprint of the statement without rows."""
@@ -244,6 +347,10 @@ class DeltaInstance:
                 if by_source:
                     return self.template.z3.BoolVal(True)
                 return self.template.pairs(row) if matched else self.template.z3.BoolVal(False)
+        if self._rewrites_all:
+            return self.template.z3.BoolVal(True)
+        if self._restores:
+            return self.template.z3.And(self.writes, self.template.removes(row))
         return self.template.removes(row)
 
     def puts(self, row: RowTerm) -> Any:
@@ -251,6 +358,8 @@ class DeltaInstance:
         template = self.template
         z3 = template.z3
         new = template.adds(row)
+        if self._restores:
+            return z3.And(self.writes, new)
         if not self._rewrites:
             return new
         gone = template.terms.row(self._schema, "rewritten")
@@ -261,7 +370,7 @@ class DeltaInstance:
         """Return the formula that a rewritten file with this row may contain another, kept one."""
         template = self.template
         z3 = template.z3
-        if isinstance(template.statement, st.Merge | st.Optimize):
+        if isinstance(template.statement, st.Merge | st.Optimize | st.Definition):
             return z3.BoolVal(True)
         kept = template.terms.row(self._schema, "kept")
         near = are_in_one_partition(template.terms, self._schema, kept, gone)
@@ -278,7 +387,7 @@ class DeltaInstance:
         template = self.template
         z3, schema = template.z3, self._schema
         match template.statement:
-            case st.Optimize() | st.Vacuum():
+            case st.Optimize() | st.Vacuum() | st.Definition():
                 return z3.Not(seen(row))
             case st.Insert(options=options):
                 if options.dynamic and schema.partition_indexes and not options.using:
@@ -315,7 +424,7 @@ class DeltaInstance:
                 return True
             case st.Delete() | st.Insert(overwrite=True):
                 return any(access.filters(self._schema).data for access in self._accesses[:1])
-        return False
+        return self._rewrites_all
 
     def may(self, relation: str, winner: Instance) -> Any | None:
         """Return the necessary condition for a relation from the winner; None if there is none."""
@@ -382,8 +491,10 @@ class DeltaInstance:
 
     @property
     def _own_reads(self) -> list[TemplateRead]:
-        """Reads of the table that it writes to."""
-        return [read for read in self.reads if read.table == self._schema.name]
+        """Reads of the table that it writes to; a statement that rewrites all files reads all."""
+        rewritten = self._accesses if self._rewrites_all else ()
+        found = [read for read in self.reads if read.table == self._schema.name]
+        return [*found, *map(self._read, rewritten)]
 
     def _surely_recorded(self, row: RowTerm) -> Any:
         """Return the formula that a file in a row's partition certainly overlaps recorded reads."""
@@ -395,7 +506,7 @@ class DeltaInstance:
     @property
     def _reads_what_it_removes(self) -> bool:
         """True if each file that it removes is recorded as read."""
-        if isinstance(self.template.statement, st.Optimize):
+        if isinstance(self.template.statement, st.Optimize) or self._rewrites_all:
             return True
         return any(
             access.role in ("target", "match") and access.tracked == "files" and not access.doubtful
@@ -415,7 +526,7 @@ class DeltaInstance:
         If ``holds`` is given, it is true of all rows of the file, and the file is not skipped by
         its statistics.
         """
-        if isinstance(self.template.statement, st.Optimize):
+        if isinstance(self.template.statement, st.Optimize) or self._rewrites_all:
             return self.touches(row)
         z3 = self.template.z3
         found = []

@@ -100,7 +100,13 @@ def create_effect(
     if query is None and name in snapshot.outside.folders:
         raise EvaluationError("DeltaAnalysisException", f"the folder of {name} is not empty")
     removes = query is not None and isinstance(statement, Replace)
-    return _made(snapshot, schema, query, creation_operation(statement), removes=removes)
+    made = _made(snapshot, schema, query, creation_operation(statement), removes=removes)
+    footprint = made.footprint
+    if statement.comment is None or footprint is None or footprint.actions.metadata is None:
+        return made
+    described = replace(footprint.actions.metadata, description=statement.comment)
+    actions = replace(footprint.actions, metadata=described)
+    return replace(made, footprint=replace(footprint, actions=actions))
 
 
 def first_write_effect(
@@ -284,7 +290,13 @@ def replace_effect(
     kept = {k: v for k, v in header.metadata.configuration.items() if k in OUTLIVES}
     schema = replace(declared[statement.target], properties={**kept, **statement.properties})
     new, writer = Header.of(schema), snapshot.writer
-    metadata = replace(new.metadata, id=writer, created=writer, levelled=False)
+    metadata = replace(
+        new.metadata,
+        id=writer,
+        created=writer,
+        levelled=False,
+        description=statement.comment,
+    )
     features = header.features | new.features if new.features - header.features else None
     query = statement.query
     result = NOTHING if query is None else snapshot.query(query)

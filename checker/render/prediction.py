@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.workloads.abort_examples import COMMITS, FAILS, NO_OP
 from isolitmus.checker.workloads.prediction import WORDS as COMPARISONS
+from isolitmus.checker.workloads.table_alterations import altering_statements
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import capitalized, count_of
 
@@ -48,6 +49,7 @@ RETRIES = {COMMITS: "succeeds", NO_OP: "is a no-op", FAILS: "fails with an error
 """Outcomes of a retry in words."""
 LISTED = 6
 """Maximum number of statements that the answer names."""
+ALTERS_NOTHING = "An ALTER TABLE or COMMENT ON that changes nothing counts as writing nothing."
 IN_BETWEEN = "between its snapshot and its commit"
 
 
@@ -107,6 +109,9 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
         )
     if any(meeting.certain for meeting in conditions):
         yield 'If all of them hold, "always" means: if both statements write something (proved).'
+    if altering_statements(prediction.workload):
+        yield ""
+        yield ALTERS_NOTHING
     yield ""
     yield f"Valid for {prediction.engine}."
     yield from assumed_lines(prediction.workload.assumptions)
@@ -350,6 +355,7 @@ def prediction_page(
         word=_word,
         summary=summary_line(prediction),
         changes=changes,
+        alters=ALTERS_NOTHING if altering_statements(prediction.workload) else "",
         change_words=change_words,
         capitalized=capitalized,
         words=meeting_words,

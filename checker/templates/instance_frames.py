@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from isolitmus.checker.execution.commit_loop import NO_OP
 from isolitmus.checker.judge.matrix_semantics import Matrices
 from isolitmus.checker.solver.smt import fast_z3
+from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import SpecError
+from isolitmus.model.format import never_retries
 from isolitmus.model.spec import Fold
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +30,17 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.statement_template import Template
     from isolitmus.model.spec import Spec
 
-__all__ = ["AssumedChange", "Instance", "SymbolicFrame", "TemplateRead"]
+__all__ = [
+    "HEADERS",
+    "AssumedChange",
+    "Instance",
+    "ItemAccess",
+    "SymbolicFrame",
+    "TableHeader",
+    "TemplateRead",
+    "items_of_both",
+    "may_miss",
+]
 
 
 class TemplateRead(NamedTuple):
@@ -54,6 +67,51 @@ class TemplateRead(NamedTuple):
     """True if perhaps not all of the read set is recorded."""
 
 
+class TableHeader(Protocol):
+    """Metadata of the table of an instance, as its table format sees them.
+
+    They are one of finitely many; their number is unknown.
+    """
+
+    @property
+    def state(self) -> Any:
+        """Their number, as a term; 0 for those that are declared."""
+        ...
+
+    @property
+    def varies(self) -> bool:
+        """True if there are several."""
+        ...
+
+    @property
+    def bounds(self) -> Sequence[Any]:
+        """Formulas that the number is one with which the instance does not fail."""
+        ...
+
+    def follows(self, winner: Any) -> Sequence[Any]:
+        """Return formulas that they are those that a winning commit on the table has read."""
+        ...
+
+    def alterations_to(self, state: int) -> Sequence[tuple[str, bool]]:
+        """Return statements that lead to them, each with whether the table loses its rows."""
+        ...
+
+    @property
+    def shown(self) -> Any:
+        """Formula that an example can begin with them."""
+        ...
+
+    def relation(self, name: str, winner: Any) -> Any:
+        """Return the condition for a relation of `HEADERS` from a winning commit; it is exact."""
+        ...
+
+    def retried(self, winner: Any) -> tuple[Any, Any]:
+        """Return the conditions that the instance may commit after a winning commit, and that it
+        may be a no-op then.
+        """
+        ...
+
+
 class Instance(Protocol):
     """Instance of a statement, as its table format sees it.
 
@@ -61,6 +119,11 @@ class Instance(Protocol):
     """
 
     template: Template
+
+    @property
+    def header(self) -> TableHeader:
+        """Metadata of the table that it writes to."""
+        ...
 
     @property
     def parts(self) -> Sequence[object]:
@@ -106,8 +169,18 @@ class Instance(Protocol):
         ...
 
     @property
+    def items(self) -> Mapping[str, ItemAccess]:
+        """Items besides rows that it reads or writes, by name: the definition of a table."""
+        ...
+
+    @property
+    def persists(self) -> str | None:
+        """Relation without which the statement retries by itself instead of aborting, if any."""
+        ...
+
+    @property
     def writes(self) -> Any:
-        """Formula that its commit is recorded, with rows that it changed."""
+        """Formula that its commit is recorded, with rows or metadata that it changed."""
         ...
 
     @property
@@ -121,16 +194,24 @@ class Instance(Protocol):
         ...
 
 
-class AssumedChange(NamedTuple):
-    """Assumed fact: an instance inserted or removed a row that matches a read of another."""
+class ItemAccess(NamedTuple):
+    """Formulas that a statement reads an item that is no row, and that it writes it."""
 
-    kind: Literal["came", "went"]
+    reads: Any
+    writes: Any
+
+
+class AssumedChange(NamedTuple):
+    """Assumed fact: an instance changed what another reads: a row, or an item that is no row."""
+
+    kind: Literal["came", "went", "item"]
     """"came" for a row that was inserted, "went" for a row that was there before."""
     writer: int
     """Index of the instance that inserted, removed or changed the row."""
     reader: int
     """Index of the instance that has read the row, or would have."""
     row: RowTerm
+    """The row; empty for an item."""
     read: TemplateRead
     """Read that the row matches."""
     when: Any = None
@@ -193,8 +274,10 @@ class _Bits:
         return Bit(lambda: self.z3.Or(*(part.formula for part in left)))
 
 
-NONE = ("so", "same-domain", "writes-read-app", "protocol-clashes", "metadata-clashes")
-"""Relations that never hold between jobs that write rows, each in a session of its own."""
+NONE = ("so", "writes-read-app")
+"""Relations that never hold between jobs, each in a session of its own."""
+HEADERS = ("same-domain", "protocol-clashes", "metadata-clashes")
+"""Relations that only the metadata of a table decide."""
 LOGGED = ("log", "vis", "unseen")
 DEPENDENCIES = ("wr", "ww", "rw")
 
@@ -241,8 +324,29 @@ class SymbolicFrame:
             column = [row[loser] for row in fold.relation(axiom.expr) if loser in row]
             said = bits.disj(column)
             if said is not bits.false:
-                found.append((axiom.name, said.formula))
+                found.append((axiom.name, self._final(said.formula, spec, loser)))
         return found
+
+    def _final(self, stop: Any, spec: Spec, loser: int) -> Any:
+        """Return when a conflict ends an instance, which may retry by itself.
+
+        Among several commits, an instance stands for its last attempt, which has seen more.
+        """
+        relation = self.instances[loser].persists
+        if (
+            not self.alone
+            or relation is None
+            or format_named(spec.format or DELTA).retries is never_retries
+        ):
+            return stop
+        bits, _ = self._folded(spec)
+        winners = [
+            bit
+            for i in range(loser)
+            if (i, loser) not in self.seen
+            and (bit := self._pair(relation, i, loser, bits, spec)) is not bits.false
+        ]
+        return bits.z3.And(stop, bits.disj(winners).formula)
 
     def dropped(self, spec: Spec, instance: int) -> Any:
         """Return the formula that, under a protocol, the commit of an instance is not recorded."""
@@ -267,6 +371,11 @@ class SymbolicFrame:
         every = {n: [bits.of(one[n]) for one in sets] for n in names if n[0].isupper()}
         relations = {n: self._matrix(n, bits, spec) for n in names if not n[0].isupper()}
         exists = [bits.true] * len(self.instances)
+        for k, instance in enumerate(self.instances):
+            if instance.template.target is not None:
+                self.given += instance.header.bounds
+            if self.alone and k and self._one_table(0, k):
+                self.given += instance.header.follows(self.instances[0].header)
         return bits, Fold(Matrices(bits, exists, relations, every), spec.definitions)
 
     def _matrix(self, name: str, bits: _Bits, spec: Spec) -> list[dict[int, Bit]]:
@@ -292,6 +401,8 @@ class SymbolicFrame:
             )
         if name not in DEPENDENCIES and not self._one_table(i, j):
             return bits.false
+        if name in HEADERS:
+            return bits.of(self.instances[j].header.relation(name, self.instances[i].header))
         return Bit(lambda: self._unknown(name, i, j, spec))
 
     def _unknown(self, name: str, i: int, j: int, spec: Spec) -> Any:
@@ -343,7 +454,7 @@ class SymbolicFrame:
         a, b = self.instances[i], self.instances[j]
         z3 = a.template.z3
         if kind == "ww":
-            return z3.Or(*_overwritten(a, b))
+            return z3.Or(*_overwritten(a, b), *items_of_both(a, b))
         reader, writer = (b, a) if kind == "wr" else (a, b)
         return z3.Or(*(met for _, met in may_miss(reader, writer)))
 
@@ -382,6 +493,23 @@ def may_miss(reader: Instance, writer: Instance) -> list[tuple[AssumedChange, An
                 z3.And(read.matches(went), writer.template.removes(went)),
             ),
         ]
+    item = TemplateRead(table.name, lambda _: z3.BoolVal(False))
+    both = items_of_both(writer, reader, read=True)
+    return found + [(AssumedChange("item", 1, 0, (), item), formula) for formula in both]
+
+
+def items_of_both(a: Instance, b: Instance, *, read: bool = False) -> list[Any]:
+    """Return the conditions that two instances write one item that is no row.
+
+    With ``read``, the second one reads it.
+    """
+    z3 = a.template.z3
+    found = []
+    for name in a.items.keys() & b.items.keys():
+        writes, theirs = a.items[name].writes, b.items[name]
+        other = theirs.reads if read else theirs.writes
+        if not z3.is_false(writes) and not z3.is_false(other):
+            found.append(z3.And(writes, other))
     return found
 
 

@@ -40,6 +40,9 @@ TEMPLATES = (
     st.Optimize,
     st.Vacuum,
     st.Read,
+    st.Definition,
+    st.Replace,
+    st.Restore,
 )
 """Statement types that a `Template` supports."""
 
@@ -139,13 +142,22 @@ class _From(NamedTuple):
 
 
 class Template:
-    """Instance of a statement whose parameters and other unknowns are those of ``terms``."""
+    """Instance of a statement whose parameters and other unknowns are those of ``terms``.
+
+    ``statement`` is what it does to rows: for REPLACE TABLE, an overwrite of all rows. ``written``
+    is the statement itself.
+    """
 
     def __init__(
         self, statement: st.Statement, schemas: Mapping[str, Schema], terms: Terms
     ) -> None:
         assert isinstance(statement, TEMPLATES)
-        self.statement = statement
+        self.written = statement
+        self.statement: st.Statement = (
+            st.Insert(statement.sql, statement.target, statement.query or (), overwrite=True)
+            if isinstance(statement, st.Replace)
+            else statement
+        )
         self.schemas = schemas
         self.terms = terms
         self.z3 = terms.z3
@@ -194,6 +206,8 @@ class Template:
                 yield Addition(when, ((self._schema.name, before),), replaced=before)
             case st.Merge():
                 yield from self._merged(row)
+            case st.Restore():
+                yield Addition(self.terms.some("restored"))
 
     @property
     def certain(self) -> tuple[RowTerm, ...]:
@@ -250,6 +264,8 @@ class Template:
                 return self.terms.holds(where, (row,))
             case st.Truncate():
                 return z3.BoolVal(True)
+            case st.Restore():
+                return self.terms.some("not restored")
             case st.Merge(matched=matched, by_source=by_source):
                 pairs = [
                     (given, (row, given.values)) for given in self.given(self.statement.source)

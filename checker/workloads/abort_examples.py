@@ -100,7 +100,7 @@ class AbortExamples:
         more: list[Any] = []
         for k in range(MODELS):
             apart = bool(k or self.found)
-            model = self.asked.example(stop, *more, wanted=self.wanted.busy, apart=apart)
+            model = self._model(stop, *more, apart=apart, declared=k % 2 == 0)
             if not more and model is not None and model.has(self.wanted.goes):
                 model = self._in_tests(stop, more, apart=apart)
             if model is None:
@@ -114,6 +114,17 @@ class AbortExamples:
             elif k:
                 break
         return self.found.get(exception)
+
+    def _model(self, *parts: Any, apart: bool, declared: bool) -> Solution | None:
+        """Return a model of formulas, if possible on tables as they were declared, or on others."""
+        busy = self.wanted.busy
+        if any(role.instance.header.varies for role in self.roles):
+            ways = self.wanted.as_declared, self.wanted.as_altered
+            for way in ways if declared else reversed(ways):
+                found = self.asked.example(*parts, way, wanted=busy, apart=apart)
+                if found is not None:
+                    return found
+        return self.asked.example(*parts, wanted=busy, apart=apart)
 
     def _in_tests(self, stop: Any, more: list[Any], *, apart: bool) -> Solution | None:
         """Return a model with which a removed file is read in a test; add its formula to `more`.

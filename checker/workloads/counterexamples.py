@@ -22,12 +22,13 @@ from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.sql.statement import Optimize, Read
+from isolitmus.model.sql.statement import Optimize, Read, Restore
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue import level
 from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.definitions import restored_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -118,6 +119,8 @@ class Proposal:
     """Rows that are not needed for the dependencies."""
     file: tuple[tuple[str, Row], ...] = ()
     """Rows that have to be in one file, without others."""
+    alterations: tuple[tuple[str, bool], ...] = ()
+    """Statements that alter tables before the test, each with whether its table loses its rows."""
 
 
 def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participant]) -> Proposal:
@@ -139,7 +142,13 @@ def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participa
                 for term, column in zip(row, columns, strict=True)
             )
             found[table, values] = None
-    return Proposal(parameters, tuple(found))
+    altered: dict[str, Sequence[tuple[str, bool]]] = {}
+    for role in reversed(roles):  # the last one to commit starts first
+        target, header = role.instance.template.target, role.instance.header
+        if target is not None and header.varies and target.name not in altered:
+            altered[target.name] = header.alterations_to(int(model.value(header.state)))
+    alterations = tuple(one for some in altered.values() for one in some)
+    return Proposal(parameters, tuple(found), alterations=alterations)
 
 
 class CounterexampleDraft:
@@ -157,11 +166,59 @@ class CounterexampleDraft:
         """Yield litmus tests with the proposed parameters, those with few initial rows first."""
         transactions, clients = self._transactions()
         schedule = Schedule.parse(self.schedule, transactions)
-        for inits in islice(self._starts(), most):
-            yield Litmus(
-                "example", title, "", self.cast.workload.tables, inits, transactions, schedule,
-                clients=clients,
-            )  # fmt: skip
+        altered = self.proposal.alterations
+        last = max((k for k, (_, replaces) in enumerate(altered, 1) if replaces), default=0)
+        first, then = (
+            tuple(self.cast.read(sql) for sql, _ in some)
+            for some in (altered[:last], altered[last:])
+        )
+        for some in islice(self._starts(), most):
+            for inits, made in self._restored((*first, *some, *then), transactions):
+                yield Litmus(
+                    "example", title, "", self.cast.workload.tables, inits, made, schedule,
+                    clients=clients,
+                )  # fmt: skip
+
+    def _restored(
+        self, inits: tuple[Statement, ...], transactions: dict[str, Statement]
+    ) -> Iterator[tuple[tuple[Statement, ...], dict[str, Statement]]]:
+        """Yield initial tables and transactions in which RESTORE has an earlier version.
+
+        It is the last one before some statement, the first one, or one with a row that is deleted.
+        """
+        restored = sorted({o.target for o in transactions.values() if isinstance(o, Restore)})
+        if not restored:
+            yield inits, transactions
+            return
+        before, erased = zip(*map(self._erased_row, restored), strict=True)
+        more = (*before, *inits)
+        ways = [(more, n) for n in dict.fromkeys((len(more) - 1, 1)) if 0 < n < len(more)]
+        for some, version in (*ways, ((*more, *erased), len(more))):
+            yield (
+                some,
+                {
+                    name: self.cast.read(restored_version(one.target, version))
+                    if isinstance(one, Restore)
+                    else one
+                    for name, one in transactions.items()
+                },
+            )
+
+    def _erased_row(self, table: str) -> tuple[Statement, Statement]:
+        """Return an INSERT of a row in the partition of a needed one, and the DELETE of it."""
+        schema = self.cast.workload.tables[table]
+        own = (values for name, values in self.proposal.rows if name == table)
+        row = list(next(own, (None,) * len(schema.columns)))
+        free = [k for k in schema.shown if k not in schema.partition_indexes]
+        where = ""
+        if free:
+            row[free[0]] = None
+            where = f" WHERE {schema.columns[free[0]].name} IS NULL"
+        values = ", ".join(map(literal, row))
+        return (
+            self.cast.read(f"INSERT INTO {table} VALUES ({values})"),
+            self.cast.read(f"DELETE FROM {table}{where}"),
+        )
 
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
         """Yield initial tables, each once, few rows first."""

@@ -21,6 +21,7 @@ from isolitmus.checker.templates.instance_frames import (
     AssumedChange,
     Instance,
     SymbolicFrame,
+    items_of_both,
     may_miss,
 )
 from isolitmus.checker.workloads.instances import pair_names
@@ -451,7 +452,8 @@ class PatternSearch:
             if table is None or a.template.target != table:
                 return []
             row = b.template.terms.row(table, f"{table.name} that both write")
-            return [([], a.template.z3.And(a.template.adds(row), b.template.removes(row)))]
+            rows = a.template.z3.And(a.template.adds(row), b.template.removes(row))
+            return [([], formula) for formula in (rows, *items_of_both(a, b))]
         if link.kind == "wr":
             return [([], formula) for _, formula in may_miss(b, a)]
         found = may_miss(a, b)
@@ -476,6 +478,8 @@ class PatternSearch:
         if table is None or a.template.target != table:
             return []
         true = template.z3.BoolVal(True)
+        if fact.kind == "item":
+            return []
         rows = (
             [(true, fact.row)]
             if fact.kind == "went"

@@ -10,13 +10,14 @@ from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_shapes import StatementShape, shape_of
 from isolitmus.checker.templates.statement_template import Template
+from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.checker.templates.expression_formulas import ValueTerm
     from isolitmus.checker.templates.instance_frames import Instance
@@ -77,6 +78,8 @@ class Instances:
     """Codes of values, common to all instances."""
     shared: dict[str, ValueTerm] = field(default_factory=dict)
     """Terms of shared parameters, by name."""
+    alterations: Mapping[str, tuple[Statement, ...]] | None = None
+    """Statements of the jobs that alter each table, found when they are first needed."""
     everybody: Terms = field(init=False)
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
@@ -88,6 +91,8 @@ class Instances:
         for name, type_ in self.workload.shared.items():
             self.shared[name] = everybody.fresh(type_, name, nulls=False)
         self.everybody = everybody
+        if self.alterations is None:
+            self.alterations = table_alterations(self.workload)
 
     def anew(self) -> Instances:
         """Return the same statements over fresh values, independent of other questions."""
@@ -124,7 +129,9 @@ class Instances:
         template = Template(statement.statement, self.workload.tables, terms)
         sees = format_named(DELTA).instance
         assert sees is not None
-        found: Instance = sees(template, tuple(statement.let.values()), statement.reads)
+        assert self.alterations is not None
+        altering = self.alterations.get(template.target.name, ()) if template.target else ()
+        found: Instance = sees(template, tuple(statement.let.values()), statement.reads, altering)
         return found
 
     def playing(self, role: Participant, statement: JobStatement, name: str) -> Participant:

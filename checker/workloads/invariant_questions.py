@@ -12,7 +12,7 @@ from itertools import combinations, combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.templates.instance_frames import AssumedChange, SymbolicFrame
-from isolitmus.checker.templates.statement_template import TEMPLATES, are_equal
+from isolitmus.checker.templates.statement_template import are_equal
 from isolitmus.checker.workloads.counterexamples import MOST
 from isolitmus.model.sql.expression import Aggregate
 from isolitmus.model.sql.query import Select
@@ -83,13 +83,9 @@ class InvariantQuestions:
         self.assumed = assumed
         self.z3 = instances.everybody.z3
 
-    def _modelled(self, table: str) -> list[JobStatement]:
-        every = table_writers(self.workload, table)
-        return [one for one in every if isinstance(one.statement, TEMPLATES)]
-
     def alone(self, invariant: Invariant) -> Iterator[InvariantQuestion]:
         """Yield the questions whether one statement violates the invariant by itself."""
-        for one in self._modelled(invariant.table):
+        for one in table_writers(self.workload, invariant.table):
             role = self.instances.role(one, one.name)
             ways = list(self._additions(role, invariant, "new"))
             for added in ways:
@@ -295,7 +291,7 @@ class InvariantQuestions:
         """Yield the questions whether a statement and a commit that it does not see violate it."""
         if not invariant.most:
             return
-        for winner, loser in product(self._modelled(invariant.table), repeat=2):
+        for winner, loser in product(table_writers(self.workload, invariant.table), repeat=2):
             if self.workload.overlap(winner.job, loser.job):
                 yield from self._concurrent(invariant, winner, loser)
 

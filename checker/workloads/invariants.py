@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.checker.solver.refutation import Certificate, Refutation
-from isolitmus.checker.templates.statement_template import TEMPLATES
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.invariant_questions import InvariantQuestions, table_writers
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
@@ -31,6 +30,7 @@ from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
+from isolitmus.model.sql.statement import Definition, DropColumn, RenameColumn, Restore
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
 
@@ -296,8 +296,11 @@ class _Decision:
         if unread:
             yield f"these statements are not understood: {', '.join(unread)}"
         for one in table_writers(self.workload, invariant.table):
-            if not isinstance(one.statement, TEMPLATES):
-                yield f"the rows that {one.name} leaves are not modelled"
+            match one.statement:
+                case Definition(change=DropColumn() | RenameColumn()):
+                    yield f"{one.name} changes the columns of {invariant.table}"
+                case Restore():
+                    yield f"the rows that {one.name} restores are not modelled"
         if not is_monotone(self.spec):
             yield f"under {self.spec.name}, more commits may admit more transactions"
         if self.spec.needs & AT_ROWS or REMOVED_TWICE not in self.spec.needs:

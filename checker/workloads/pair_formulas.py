@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.checker.templates.instance_frames import SymbolicFrame
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.sql.query import Values
-from isolitmus.model.sql.statement import Insert, Merge, Optimize, Vacuum
+from isolitmus.model.sql.statement import Definition, Insert, Merge, Optimize, Restore, Vacuum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,6 +65,10 @@ class ExampleFormulas(NamedTuple):
     """A retry of the loser may write."""
     finds_no_row: Any
     """A retry of the loser may be a no-op."""
+    as_declared: Any
+    """The tables have their declared metadata."""
+    as_altered: Any
+    """The tables have other metadata, to which statements of jobs lead."""
 
 
 class PairFormulas:
@@ -90,6 +94,11 @@ class PairFormulas:
         frame = SymbolicFrame([self.winner.instance, self.loser.instance], alone=True)
         self.stops = frame.stops(protocol, loser=1)
         self._frame = frame
+        if isinstance(loser.statement, Restore):  # any commit that is recorded makes it abort
+            recorded = self.winner.terms.z3.Not(frame.dropped(protocol, 0))
+            self.stops = [
+                (name, self.winner.terms.z3.And(stop, recorded)) for name, stop in self.stops
+            ]
         given = [*frame.given, *self.cast.differing(self.loser, [self.winner])]
         self.asked = QuestionSolver((self.loser, self.winner), given, free=True)
         self.z3 = self.asked.z3
@@ -143,7 +152,17 @@ class PairFormulas:
         goes = self._frame.alone_in_tests("removes-meets-reads", 0, 1)
         schema = self.loser.instance.template.target
         file = tuple(one for one in rows[known:] if schema and one[0] == schema.name)
-        return ExampleFormulas(busy, *goes, file, self._finds_rows(), self._finds_no_row())
+        headers = [role.instance.header for role in (self.loser, self.winner)]
+        commits, idles = headers[0].retried(headers[1])
+        return ExampleFormulas(
+            busy,
+            *goes,
+            file,
+            self.z3.And(commits, self._finds_rows()),
+            self.z3.And(idles, self._finds_no_row()),
+            declared := self.z3.And(*(header.state == 0 for header in headers)),
+            self.z3.And(self.z3.Not(declared), *(header.shown for header in headers)),
+        )
 
     def _finds_rows(self) -> Any:
         """Formula that a retry of the loser may write.
@@ -152,7 +171,9 @@ class PairFormulas:
         """
         z3, terms, own = self.z3, self.loser.terms, self.loser.instance.template
         schema = own.target
-        if schema is None or isinstance(own.statement, Insert | Merge | Optimize | Vacuum):
+        if schema is None or isinstance(
+            own.statement, Insert | Merge | Optimize | Vacuum | Definition | Restore
+        ):
             return z3.BoolVal(True)
         old, new = (terms.row(schema, f"{schema.name} {word}") for word in ("before", "after"))
         winner = self.winner.instance.template
@@ -165,7 +186,7 @@ class PairFormulas:
         triggers a write.
         """
         z3, own = self.z3, self.loser.instance.template
-        if own.always:
+        if own.always or isinstance(own.statement, Vacuum):
             return z3.BoolVal(False)
         put = (
             self.winner.instance.template.certain

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 from isolitmus.checker.workloads.abort_examples import AbortExamples
 from isolitmus.checker.workloads.instances import Instances, pair_names
 from isolitmus.checker.workloads.pair_formulas import PairFormulas
+from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
@@ -337,7 +338,7 @@ def predict_workload(
     cleanup aborts if cleanup commits: when both have the same :day
     """
     start = monotonic()
-    workload, protocol = as_workload(workload), named_protocol(protocol)
+    workload, protocol = leave_out_failing(as_workload(workload)), named_protocol(protocol)
     Instances(workload).check_domains()
     losers = [one.name for one in _writers(workload)] + [one.name for one in workload.unread]
     if not losers:

@@ -34,6 +34,7 @@ from isolitmus.checker.workloads.cycle_patterns import (
     write_skew,
 )
 from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.table_alterations import altering_statements, leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Limit
@@ -72,6 +73,11 @@ ASSUMED = (
     "Every statement reads one version of each table, and commits are versions in log order.",
     "No other job writes to the tables, and no job changes their columns or properties.",
 )
+ALTERING = (
+    *ASSUMED[:-1],
+    "No other job writes to the tables, or changes their columns or properties.",
+)
+"""Assumptions if some job alters a table."""
 SEVERAL = (
     "A statement reads all its tables at one moment, and commits to all tables have one order."
 )
@@ -152,7 +158,8 @@ class Robustness(ReadableRepr):
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the answer."""
         several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        return (*ASSUMED, *several, *self.workload.assumptions)
+        assumed = ALTERING if altering_statements(self.workload) else ASSUMED
+        return (*assumed, *several, *self.workload.assumptions)
 
     @property
     def worst(self) -> Counterexample | None:
@@ -258,7 +265,7 @@ def decide_all(
         Limits; the answers that remain when it is spent are unknown.
     """
     budget = budget or Budget(memory=inf)
-    workload = as_workload(workload)
+    workload = leave_out_failing(as_workload(workload))
     instances = Instances(workload)
     instances.check_domains()
     asked = [

@@ -55,6 +55,7 @@ __all__ = [
     "Update",
     "UpgradeUniform",
     "Vacuum",
+    "altered_table",
     "statements_of",
     "untracked_queries",
 ]
@@ -224,6 +225,8 @@ class Replace(Resolved):
     """True if the table need not exist."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table."""
+    comment: str | None = None
+    """Description of the table, if it is given."""
 
 
 How = Literal["create", "create if not exists", "create or replace", "replace"]
@@ -244,6 +247,8 @@ class Create(Resolved):
     """True if nothing happens if the table exists."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Properties of the table."""
+    comment: str | None = None
+    """Description of the table, if it is given."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -451,6 +456,31 @@ Statement = (
 def statements_of(transaction: Statement) -> tuple[Statement, ...]:
     """Return the statements of a transaction, in order."""
     return transaction.statements if isinstance(transaction, Block) else (transaction,)
+
+
+def altered_table(statement: Statement) -> str | None:
+    """Return the table of which a statement changes columns, constraints or properties of Delta.
+
+    A comment, the clustering and other properties affect no statement.
+
+    Examples
+    --------
+    >>> altered_table(Definition("…", "t", SetProperties({"delta.appendOnly": "true"})))
+    't'
+    >>> altered_table(Definition("…", "t", SetProperties({"team": "us"}))) is None
+    True
+    """
+    match statement:
+        case (
+            Definition(change=SetProperties(properties=keys) | UnsetProperties(keys=keys))
+            | Replace(properties=keys)
+        ):
+            return statement.target if any(key.startswith("delta.") for key in keys) else None
+        case Definition(change=CommentColumn() | DropNotNull() | ClusterBy() | SyncIdentity()):
+            return None
+        case Definition(target=target):
+            return target
+    return None
 
 
 def untracked_queries(statement: Statement) -> tuple[Select, ...]:

@@ -7,16 +7,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import IsolitmusError, SqlError, near
+from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
 from isolitmus.model.sql.statement import (
+    Definition,
     Delete,
     Insert,
     Merge,
     Optimize,
     Read,
+    Replace,
+    Restore,
     Truncate,
     Update,
     Vacuum,
@@ -33,9 +36,15 @@ from isolitmus.specs.sql.configuration import (
     conf_problem,
     is_dynamic_overwrite,
 )
+from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
+from isolitmus.specs.sql.definitions import (
+    property_parameters,
+    with_any_version,
+    without_location,
+)
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.parameter_types import infer_types
-from isolitmus.specs.sql.parameters import BLANK, CLOCKS, parameters
+from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
@@ -59,11 +68,21 @@ OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "option
 OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
 PASSED = re.compile(
-    rf"{BLANK}(SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b",
+    rf"{BLANK}(?:(?:SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b"
+    r"|VACUUM\b(?s:.*)\bDRY\s+RUN\s*$)",
     re.IGNORECASE,
 )
 """Statements that commit nothing to a table."""
-STATEMENTS = (Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read)
+UNLESS = re.compile(
+    rf"{BLANK}CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?",
+    re.IGNORECASE,
+)
+NO_EFFECT = "no effect on conflicts"
+SHOWN = 120
+"""Maximum length of a statement in an assumption."""
+STATEMENTS = (
+    Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace, Restore,
+)  # fmt: skip
 
 
 def types_in(node: Node) -> dict[str, Type]:
@@ -173,14 +192,15 @@ class JobReader:
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text in texts]
         over = [
-            found is None and PASSED.match(text) is not None
+            found is None and (PASSED.match(text) is not None or self.exists(text))
             for text, found in zip(texts, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
         number = 0
         for text, found, passed in zip(texts, sets, over, strict=True):
             if passed:
-                self.passed.append(f"{name}: '{text}' has no effect on conflicts.")
+                said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
+                self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
                 continue
             if found is not None:
                 confs[found["key"]] = _job_conf(node, found["key"], found["value"])
@@ -194,6 +214,14 @@ class JobReader:
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs))
+
+    def exists(self, text: str) -> bool:
+        """Return whether a statement creates a declared Delta table, unless it exists."""
+        found = UNLESS.match(text)
+        named = (
+            set() if found is None else {found["table"].lower()} - {*map(str.lower, self.formats)}
+        )
+        return bool(named & {name.lower() for name in self.schemas})
 
     def leave_out(self, job: str, error: IsolitmusError) -> None:
         """Leave out a job with a mistake as not understood."""
@@ -231,12 +259,16 @@ class JobReader:
                 continue
             # a text that does not parse determines nothing
             with suppress(SqlError), well_formed(written, label):
-                text, sources = replace_undeclared_sources(written, schemas, by_run=False)
+                text, sources = replace_undeclared_sources(
+                    creation_as_overwrite(written) or written, schemas, by_run=False
+                )
                 schemas |= {one.schema.name: one.schema for one in sources}
                 syntax = Syntax(text, label)
                 syntax.tree()
                 open_.append(syntax)
         found = infer_types(open_, schemas)
+        for written, _ in given:
+            found |= dict.fromkeys(property_parameters(written), "STRING")
         return {name: type_ for name, type_ in found.items() if name not in known}
 
     def let(self, name: str, queries: Node, types: Mapping[str, Type]) -> _Query:
@@ -304,7 +336,8 @@ class JobReader:
         try:
             found = self.resolved(syntax)
         except SqlError as error:
-            if error.kind != "outside":
+            created = creation_as_overwrite(syntax.text) is not None
+            if error.kind != "outside" and not (created and error.kind == "no table"):
                 raise
             problem = error
         if found is not None and not _opaque(found):
@@ -317,9 +350,7 @@ class JobReader:
             raise locate_error(syntax.label, syntax.text, start, said)
         dynamic = is_dynamic_overwrite(confs)
         with well_formed(syntax.text, syntax.label):
-            for one in find_uninterpreted_sources(
-                syntax.text, self.schemas, syntax.types, dynamic=dynamic
-            ):
+            for one in self.sources_of(syntax, dynamic=dynamic):
                 schemas = {**self.schemas, one.schema.name: one.schema}
                 other = Syntax(one.sql, syntax.label).typed(
                     {**syntax.types, **one.types}, opaque=True
@@ -335,6 +366,32 @@ class JobReader:
             raise problem
         return found, None
 
+    def sources_of(self, syntax: Syntax, *, dynamic: bool) -> Iterator[UninterpretedSource]:
+        """Yield replacements of a query of a statement, the smallest queries first."""
+        overwrite = creation_as_overwrite(syntax.text)
+        if overwrite is None:
+            yield from find_uninterpreted_sources(
+                syntax.text, self.schemas, syntax.types, dynamic=dynamic
+            )
+            return
+        for one in find_uninterpreted_sources(overwrite, self.schemas, syntax.types):
+            made = overwrite_as_creation(one.sql, syntax.text, self.schemas, typed=True)
+            if made is not None:
+                yield replace(one, sql=made)
+
+    def declared(
+        self, text: str, types: Mapping[str, Type], *, versions: bool
+    ) -> tuple[str, tuple[UndeclaredSource, ...]]:
+        """Return a statement with a table in place of each table without DDL that it reads."""
+        overwrite = creation_as_overwrite(text)
+        if overwrite is None:
+            return replace_undeclared_sources(text, self.schemas, types, versions=versions)
+        other, sources = replace_undeclared_sources(
+            overwrite, self.schemas, types, versions=versions
+        )
+        made = overwrite_as_creation(other, text, self.schemas) if sources else None
+        return (text, ()) if made is None else (made, sources)
+
     def statement(
         self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
     ) -> JobStatement:
@@ -342,11 +399,13 @@ class JobReader:
         types, let, confs = given
         with _in_file(node, "sql", text):
             label = _label(node, text)
+            written = parameters(text)
+            text, location = without_location(with_any_version(text))
+            if location:
+                self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
             versions = confs.get(SKIPPING, "").lower() != "false"
             with well_formed(text, label):
-                other, sources = replace_undeclared_sources(
-                    text, self.schemas, types, versions=versions
-                )
+                other, sources = self.declared(text, types, versions=versions)
             runs = {one.run: one.schema.columns[-1].type for one in sources}
             before = set(self.schemas)
             self.schemas.update({one.schema.name: one.schema for one in sources})
@@ -364,7 +423,8 @@ class JobReader:
             if not isinstance(found, STATEMENTS):
                 problem = (
                     f"unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT,"
-                    " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT"
+                    " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE,"
+                    " COMMENT ON, RESTORE and CREATE OR REPLACE TABLE"
                 )
                 raise locate_error(label, text, 0, problem)
         if not isinstance(found, Read) and found.target in self.formats:
@@ -379,6 +439,9 @@ class JobReader:
         name = _name(title)
         clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
         typed = {p: types[p] for p in named} | clocks | runs
+        if isinstance(found, Restore):
+            self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
+            typed |= {p: types[p] for p in written if p in types}
         reads: tuple[str, ...] = ()
         if instead is not None:
             text, typed = instead.sql, typed | dict(instead.types)

@@ -28,13 +28,13 @@ from isolitmus.specs.sql.configuration import (
     retention_problem,
     unmodelled_property,
 )
-from isolitmus.specs.sql.parameters import bind_text
+from isolitmus.specs.sql.parameters import bind_text, parameters
 from isolitmus.specs.sql.queries import QueryReader
 from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from isolitmus.model.errors import SqlProblem
     from isolitmus.model.schema import Schema
@@ -44,14 +44,20 @@ __all__ = [
     "DefinitionReader",
     "TableCreationReader",
     "check_condition",
+    "creation_query",
     "property_pairs",
+    "property_parameters",
+    "restored_version",
     "select_of",
+    "with_any_version",
+    "without_location",
 ]
 
-TABLE = r"`?(?P<table>\w+)`?"
+TABLE = r"(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?"
+"""Name of a table, perhaps with those of its catalog and database, which are ignored."""
 ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
 COMMENT = re.compile(
-    rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*')\s*", re.IGNORECASE
+    rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*'|\"[^\"]*\")\s*", re.IGNORECASE
 )
 SET = re.compile(r"SET\s+TBLPROPERTIES\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL)
 UNSET = re.compile(
@@ -81,14 +87,20 @@ RESTORE = re.compile(
     rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
     re.IGNORECASE,
 )
+EARLIER = re.compile(
+    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+(?:VERSION|TIMESTAMP)\s+AS\s+OF\s+(?P<version>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
 INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 TEXT = r"""(?:'([^']*)'|"([^"]*)")"""
 KEY = re.compile(rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))\s*")
 PAIR = re.compile(
-    rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?))\s*",
+    rf"\s*(?:{TEXT}|(\w+(?:\.\w+)*))(?:\s*=\s*|\s+)(?:{TEXT}|(true|false|[+-]?\d+(?:\.\d+)?|:\w+))\s*",
     re.IGNORECASE,
 )
-"""Property: a name, perhaps quoted, and a string, a number, TRUE or FALSE, perhaps with = between.
+"""Property: a name, perhaps quoted, and a string, a number, TRUE, FALSE or a parameter.
+
+There may be = between.
 """
 DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
 BETWEEN = re.compile(r",(?![^()]*\))")
@@ -139,7 +151,9 @@ def property_pairs(body: str) -> list[tuple[str, str]] | None:
         one, other, bare, text, quoted, plain = found.groups()
         key = next(name for name in (one, other, bare) if name is not None)
         written = text if text is not None else quoted
-        pairs.append((key, plain.lower() if written is None else written))
+        if written is None:
+            written = plain if plain.startswith(":") else plain.lower()
+        pairs.append((key, written))
     return pairs
 
 
@@ -192,6 +206,7 @@ class DefinitionReader(QueryReader):
             if pairs is None:
                 self.outside("SET TBLPROPERTIES takes 'key' = 'value', …")
             given = dict(self.modelled(key, value) for key, value in pairs)
+            self.unreserved(given)
             if why := retention_problem(given):
                 self.outside(f"{why}, which Delta rejects")
             if given.get(MAPPING_MODE, "").lower() == "none":
@@ -202,6 +217,7 @@ class DefinitionReader(QueryReader):
             if not all(keys):
                 self.outside("UNSET TBLPROPERTIES takes 'key', …")
             named = tuple(str(key[key.lastindex or 0]) for key in keys if key)
+            self.unreserved(named)
             if LEVEL_KEY in named:
                 self.outside(
                     f"whether {LEVEL_KEY} is set depends on the protocol of the run; SET"
@@ -247,6 +263,12 @@ class DefinitionReader(QueryReader):
         if found := ADD.fullmatch(rest):
             return self.added(schema, found["body"].strip())
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
+
+    def unreserved(self, keys: Iterable[str]) -> None:
+        """Refuse a property that Spark does not let ALTER TABLE change."""
+        for key in keys:
+            if key.lower() in RESERVED and key.lower() != "comment":
+                self.outside(f"the property '{key}' is reserved in Spark, which rejects it here")
 
     def unmapped(self, given: Mapping[str, str], *, unset: bool) -> df.RemoveMapping:
         """Return the removal of column mapping, which is a commit of its own.
@@ -324,12 +346,19 @@ class DefinitionReader(QueryReader):
 
 HEAD = (
     r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s+)?"
-    r"`?(?P<table>\w+)`?"
+    + TABLE
 )
+CLAUSES = (
+    r"PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\)",
+    r"TBLPROPERTIES\s*\((?P<properties>[^()]*)\)",
+    r"COMMENT\s+(?P<comment>'[^']*'|\"[^\"]*\")",
+    r"LOCATION\s+(?P<location>'[^']*'|\"[^\"]*\")",
+)
+ANY_CLAUSE = "|".join(re.sub(r"\?P<\w+>", "?:", one) for one in CLAUSES)
 FORM = re.compile(
-    HEAD + r"\s*(?:\((?P<columns>[^()]*)\))?\s*USING\s+DELTA\b"
-    r"\s*(?:PARTITIONED\s+BY\s*\((?P<parts>[^()]*)\))?"
-    r"\s*(?:TBLPROPERTIES\s*\((?P<properties>[^()]*)\))?\s*(?:AS\b(?P<query>.*\S))?\s*",
+    HEAD + r"\s*(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?\s*USING\s+DELTA\b"
+    rf"(?P<clauses>(?:\s*(?:{ANY_CLAUSE}))*)"
+    r"\s*(?:AS\b(?P<query>.*\S))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 CLONE = re.compile(
@@ -344,9 +373,9 @@ CONVERT = re.compile(
     re.IGNORECASE,
 )
 WRITE_CREATE = (
-    "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta"
-    " [PARTITIONED BY (…)] [TBLPROPERTIES (…)], or REPLACE TABLE, and, in the place of its columns,"
-    " AS SELECT … at the end"
+    "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table (name TYPE, …) USING delta [PARTITIONED"
+    " BY (…)] [TBLPROPERTIES (…)] [COMMENT '…'], or REPLACE TABLE, and, in the place of its"
+    " columns, AS SELECT … at the end"
 )
 CLONED = (
     "write CREATE [OR REPLACE] TABLE [IF NOT EXISTS] table SHALLOW CLONE table"
@@ -363,6 +392,79 @@ HOW: dict[tuple[str, bool], df.How] = {
 RESERVED = ("comment", "external", "is_managed_location", "location", "owner", "provider")
 """Properties that Spark does not allow in TBLPROPERTIES (AstBuilder.scala, cleanTableProperties).
 """
+
+
+def creation_query(text: str) -> tuple[str, str] | None:
+    """Return the text of CREATE OR REPLACE TABLE … AS up to its query, and its table.
+
+    None for another statement.
+
+    Examples
+    --------
+    >>> creation_query("CREATE OR REPLACE TABLE shop.t USING delta AS SELECT 1 AS id")
+    ('CREATE OR REPLACE TABLE shop.t USING delta AS', 't')
+    >>> creation_query("REPLACE TABLE t (id INT) USING delta") is None
+    True
+    """
+    found = FORM.fullmatch(text)
+    if found is None or found["query"] is None or not found["how"].upper().endswith("REPLACE"):
+        return None
+    return text[: found.start("query")], found["table"]
+
+
+def property_parameters(text: str) -> tuple[str, ...]:
+    """Return the parameters that are values of properties in ALTER TABLE; none for other texts.
+
+    Examples
+    --------
+    >>> property_parameters("ALTER TABLE t SET TBLPROPERTIES ('day' = :ds)")
+    ('ds',)
+    """
+    found = ALTER.fullmatch(text)
+    body = None if found is None else SET.fullmatch(found["rest"])
+    return () if body is None else parameters(body["body"])
+
+
+def restored_version(table: str, version: int = 1) -> str:
+    """Return the RESTORE of a table to the state after an init statement.
+
+    Examples
+    --------
+    >>> restored_version("t")
+    'RESTORE TABLE t TO VERSION AS OF {init[1]}'
+    """
+    return f"RESTORE TABLE {table} TO VERSION AS OF {{init[{version}]}}"
+
+
+def with_any_version(text: str) -> str:
+    """Return a RESTORE to any version or time as one to some init statement; others unchanged.
+
+    Examples
+    --------
+    >>> with_any_version("RESTORE TABLE shop.t TO TIMESTAMP AS OF '2026-01-01'")
+    'RESTORE TABLE t TO VERSION AS OF {init[1]}'
+    """
+    found = EARLIER.fullmatch(text)
+    return text if found is None else restored_version(found["table"])
+
+
+def without_location(text: str) -> tuple[str, str]:
+    """Return a CREATE TABLE without its LOCATION, and that clause; it is empty if there is none.
+
+    Examples
+    --------
+    >>> create = "CREATE OR REPLACE TABLE t USING delta LOCATION '/lake/t' AS SELECT 1 AS id"
+    >>> without_location(create)
+    ('CREATE OR REPLACE TABLE t USING delta AS SELECT 1 AS id', "LOCATION '/lake/t'")
+    """
+    found = FORM.fullmatch(text)
+    if found is None:
+        return text, ""
+    start, end = found.span("clauses")
+    clause = re.search(rf"\s*({CLAUSES[-1]})", text[start:end], re.IGNORECASE)
+    if clause is None:
+        return text, ""
+    return text[: start + clause.start()] + text[start + clause.end() :], clause[1]
 
 
 def select_of(syntax: Syntax) -> exp.Expr:
@@ -394,7 +496,11 @@ class TableCreationReader(DefinitionReader):
         if found is None or how is None:
             self.outside(WRITE_CREATE)
         schema = self.named(found["table"])
-        parts = tuple(p.strip(" \n\t`") for p in (found["parts"] or "").split(",") if p.strip())
+        clauses = self.clauses(found["clauses"])
+        if "location" in clauses:
+            self.outside(f"LOCATION {OUTSIDE}: a test has its tables in folders of its own")
+        written = clauses.get("parts", "").split(",")
+        parts = tuple(p.strip(" \n\t`") for p in written if p.strip())
         self.same(
             schema,
             "partitioned by",
@@ -405,16 +511,32 @@ class TableCreationReader(DefinitionReader):
         if found["query"] is not None and found["columns"] is None:
             query = self.selected(schema, select_of(self.syntax))
         elif found["query"] is None and found["columns"] is not None:
-            declared = tuple(" ".join(c.split()).lower() for c in found["columns"].split(","))
+            columns = BETWEEN.split(found["columns"])
+            declared = tuple(" ".join(c.replace("`", "").split()).lower() for c in columns)
             self.same(schema, "its columns are", declared, _columns(schema))
         else:
             self.outside(WRITE_CREATE)
-        given = self.given(found["properties"])
+        given = self.given(clauses.get("properties"))
+        text = clauses["comment"][1:-1] if "comment" in clauses else None
         if how.endswith("replace"):
             create = how == "create or replace"
-            return df.Replace(self.sql, schema.name, query, create=create, properties=given)
+            return df.Replace(
+                self.sql, schema.name, query, create=create, properties=given, comment=text
+            )
         unless = how == "create if not exists"
-        return df.Create(self.sql, schema.name, query, if_not_exists=unless, properties=given)
+        return df.Create(
+            self.sql, schema.name, query, if_not_exists=unless, properties=given, comment=text
+        )
+
+    def clauses(self, text: str) -> dict[str, str]:
+        """Return the contents of the clauses between USING and AS; refuse one that is repeated."""
+        given: dict[str, str] = {}
+        for pattern in CLAUSES:
+            every = list(re.finditer(pattern, text, re.IGNORECASE))
+            if len(every) > 1:
+                self.outside(f"'{every[1][0]}' is written twice")
+            given |= {k: v for one in every for k, v in one.groupdict().items()}
+        return given
 
     @resolves("CONVERT")
     def conversion(self) -> df.Convert:

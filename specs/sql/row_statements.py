@@ -165,7 +165,7 @@ class InsertReader(StoringReader):
         if node.args.get("where"):
             if names or fixed:
                 self.apart({"REPLACE WHERE", "a list of columns"}, node)
-            where, overwrite = self.replaced(side, node.args["where"]), True
+            where, overwrite = self.replaced(schema, side, node.args["where"]), True
         where = where if overwrite else None
         return st.Insert(self.sql, schema.name, placed, overwrite, where, generates=generated)
 
@@ -187,13 +187,21 @@ class InsertReader(StoringReader):
                     " as Delta wants it",
                 )
 
-    def replaced(self, side: Side, node: exp.Expr) -> ex.Expr:
-        """Return the condition of REPLACE WHERE, which Delta gets as written."""
+    def replaced(self, schema: Schema, side: Side, node: exp.Expr) -> ex.Expr:
+        """Return the condition of REPLACE WHERE, which Delta gets as written.
+
+        A part on partition columns has one meaning in all forms: Delta evaluates it for partitions.
+        Of a part on other columns, the form decides which files are skipped.
+        """
         where = self.condition(self.scope(side), node)
-        if normalize(where) != where:
+        if any(
+            normalize(part) != part and not _of_partitions(schema, part)
+            for part in ex.conjuncts(where)
+        ):
             self.place.refuse(
                 node,
-                f"Spark does not simplify the condition of REPLACE WHERE: write {normalize(where)}",
+                "Spark does not simplify the condition of REPLACE WHERE on columns that are no"
+                f" partition columns: write {normalize(where)}",
             )
         return where
 
@@ -473,6 +481,18 @@ class RowsReader(StoringReader):
 
     @resolves(exp.TruncateTable)
     def truncate(self, node: exp.TruncateTable) -> st.Truncate:
+        if node.args.get("partition") is not None:
+            self.place.refuse(
+                node.args["partition"],
+                "Delta on Spark rejects TRUNCATE TABLE … PARTITION; write DELETE with a condition",
+            )
         refuse_other_arguments(self.place, node, "expressions")
         schema, _ = self.table(node.expressions[0])
         return st.Truncate(self.sql, schema.name)
+
+
+def _of_partitions(schema: Schema, part: ex.Expr) -> bool:
+    """Return whether a condition has only partition columns, and no subquery."""
+    return not ex.subqueries(part) and all(
+        column.index in schema.partition_indexes for column in columns_in(part)
+    )

@@ -98,7 +98,9 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
     found = set()
     for text in texts:
         tree = statement_tree(text)
-        if isinstance(tree, exp.Insert | exp.Merge | exp.Update | exp.Delete):
+        if isinstance(tree, exp.Create) and tree.kind != "TABLE":
+            continue
+        if isinstance(tree, exp.Create | exp.Insert | exp.Merge | exp.Update | exp.Delete):
             found.add(written_table(tree).lower())
         elif isinstance(tree, exp.TruncateTable):
             found |= {table.name.lower() for table in tree.expressions}

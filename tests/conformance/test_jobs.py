@@ -11,6 +11,7 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.conformance.agreement import digest_tests, find_mismatches
 from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.specs import protocol
+from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
 
 
@@ -24,6 +25,36 @@ def test_the_examples_of_the_shop_happen(session, seed, pytestconfig, under):
     examples = predict_workload(workload("shop"), spec).examples
     assert len(examples) > 10
     tests = sample(examples, seed, pytestconfig.option.whole)
+    asked = ((test, spec) for test in tests)
+    assert [
+        str(found) for found in find_mismatches(asked, open_delta(session), DELTA.at_once)
+    ] == []
+
+
+ALTERING = """
+ddl = [
+  "CREATE TABLE t (id BIGINT, day DATE) USING delta PARTITIONED BY (day)",
+  "CREATE TABLE s (id BIGINT, day DATE) USING delta",
+]
+[jobs]
+append = "INSERT INTO t VALUES (1, DATE '2026-01-01')"
+tag = "ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')"
+untag = "ALTER TABLE t UNSET TBLPROPERTIES ('team')"
+column = "ALTER TABLE t ADD COLUMN z INT"
+make = "CREATE OR REPLACE TABLE t USING delta COMMENT 'all' PARTITIONED BY (day) AS SELECT id, day FROM s"
+keep = "INSERT INTO t REPLACE WHERE NOT (day < DATE '2026-01-01') VALUES (2, DATE '2026-01-02')"
+back = "RESTORE TABLE t TO VERSION AS OF 3"
+"""
+
+
+@pytest.mark.spark
+def test_the_examples_of_jobs_that_alter_a_table_happen(session, seed, pytestconfig):
+    """Some of them, drawn by the seed; with ``--whole`` all."""
+    spec = protocol("delta-serializable")
+    examples = predict_workload(read_workload(ALTERING, "altering"), spec).examples
+    assert len(examples) > 30
+    whole = pytestconfig.option.whole
+    tests = examples if whole else sample(examples, seed, whole)[:4]
     asked = ((test, spec) for test in tests)
     assert [
         str(found) for found in find_mismatches(asked, open_delta(session), DELTA.at_once)

@@ -76,9 +76,9 @@ REFUSED = {
         '[jobs.a]\nsql = "DELETE FROM t WHERE day = :day"\nparameters = { day = "DATE" }\nwhere = "day < today"',
         'jobs.toml:5:16: unknown column \'today\'; did you mean \'day\'?\n    where = "day < today"\n                   ^',
     ),
-    "a statement that changes the table": (
-        '[jobs.a]\nsql = "ALTER TABLE t ADD COLUMNS (x INT)"',
-        "jobs.toml:3:8: unsupported statement 'ALTER'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM and SELECT\n    sql = \"ALTER TABLE t ADD COLUMNS (x INT)\"\n           ^",
+    "a statement that clones a table": (
+        '[jobs.a]\nsql = "CREATE OR REPLACE TABLE t SHALLOW CLONE t"',
+        "jobs.toml:3:8: unsupported statement 'CREATE'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE, COMMENT ON, RESTORE and CREATE OR REPLACE TABLE\n    sql = \"CREATE OR REPLACE TABLE t SHALLOW CLONE t\"\n           ^",
     ),
     "a job without statements": ("[jobs.a]\nsql = []", "jobs.toml:2: jobs.a needs the key 'sql', a string or a list of strings"),
     "no job": ("title = 'x'\njobs = {}", 'jobs.toml:3: jobs is empty; write [jobs.NAME] with sql = "…"'),
@@ -109,7 +109,7 @@ def test_what_is_not_understood_is_left_out():
     """
     other = "[jobs.b]\nsql = 'DELETE FROM t WHERE id = :id'\n"
     for sql, tables in {
-        "ALTER TABLE t ADD COLUMNS (x INT)": {"t"},
+        "ALTER TABLE t ALTER COLUMN id TYPE BIGINT": {"t"},
         "DELETE FROM orders": None,
         "DELETE FRO t": None,
         "DELETE FROM t WHERE dya = 3": {"t"},

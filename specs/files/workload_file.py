@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.workload import Job, Workload
+from isolitmus.specs.disk.input_files import ENTRIES
 from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.table_ddl import read_ddl
@@ -24,7 +25,7 @@ from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.schema import Schema
@@ -206,7 +207,7 @@ def _level(document: Node, level: object) -> str | None:
     return folded[level.lower()]
 
 
-KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "jobs", "level")
+KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "apart", "jobs", "level")
 
 
 def read_workload(
@@ -243,7 +244,7 @@ def read_workload(
     ({'day': 'DATE'}, "day < DATE '2026-01-01'")
     """
     label = path.name if path is not None else f"{name}.toml"
-    return build_workload(Source(label, text).node(), name, path, logged=logged)
+    return build_workload(Source(label, text, path).node(), name, path, logged=logged)
 
 
 def build_workload(
@@ -253,7 +254,10 @@ def build_workload(
     sources: Mapping[str, Source] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
     *,
+    spans: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    schedule: Node | None = None,
     each: bool = False,
+    partial: bool = False,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -269,45 +273,52 @@ def build_workload(
         File of each job, if each has its own.
     logged : sequence of LoggedDeclaration
         Existing tables, which the document need not declare.
+    spans : mapping of str to sequence of (int, int), optional
+        Positions of the statements of each job in its file.
+    schedule : Node, optional
+        Table with the keys `shared`, `distinct` and `apart`, by default the document.
     each : bool
         Whether a job with a mistake is left out as not understood; otherwise it is an error.
+    partial : bool
+        Whether no statement has to be understood; otherwise that is an error.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
     schemas, level, formats, left_out = workload_tables(document, logged)
-    shared = types_in(document.at("shared", document.get("shared", dict, {})))
+    schedule = schedule or document
+    shared = types_in(schedule.at("shared", schedule.get("shared", dict, {})))
     besides = (
         f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
         else "add its CREATE TABLE to the DDL"
     )
-    given = document.inner("jobs", most=300)
+    given = document.inner("jobs", most=300 if sources is None else ENTRIES)
     schemas = dict(schemas)
     reader = JobReader(schemas, shared, formats, besides, written_tables(list(_texts(given.value))))
     jobs: dict[str, Job] = {}
-    if not given.value:
+    if not given.value and not partial:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
     for job, node in given.items():
         if sources is not None:
             node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - same job
         try:
-            jobs[job] = reader.job(job, node)
+            jobs[job] = reader.job(job, node, (spans or {}).get(job, ()))
         except (LitmusError, SqlError) as error:
             if not each:
                 raise
-            reader.leave_out(job, error)
+            reader.leave_out(job, node, error)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
-    apart = _apart(given, jobs)
+    apart = _apart(given, jobs) | _apart_pairs(schedule, {*jobs, *(o.job for o, _ in reader.unread)})
     jobs = {name: job for name, job in jobs.items() if job.statements}
-    if not jobs and reader.unread:
+    if not jobs and reader.unread and not partial:
         raise reader.unread[0][1]
-    if not jobs:
+    if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
-        _distinct(document, jobs, shared),
+        _distinct(schedule, jobs, shared),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), level, document.source.text, path,
     )  # fmt: skip
@@ -340,22 +351,44 @@ def _distinct(
     document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type]
 ) -> tuple[str, ...]:
     """Return the parameters that differ between concurrent runs."""
+    where = document.under("distinct")
     for name in (found := document.strings("distinct")):
         types = {job.parameters[name]: job for job in jobs.values() if name in job.parameters}
         if name in shared:
             document.refuse(
                 f"distinct names '{name}', but shared parameters have one value in all runs;"
-                " remove it"
+                " remove it",
+                where,
             )
         if not types:
             known = [p for job in jobs.values() for p in job.parameters if p not in shared]
             document.refuse(
-                f"distinct names '{name}', but no job has this parameter{near(name, known)}"
+                f"distinct names '{name}', but no job has this parameter{near(name, known)}", where
             )
         if len(types) > 1:
             said = ", ".join(f"{type_} in {job.name}" for type_, job in types.items())
-            document.refuse(f"distinct names '{name}', but the parameter has several types: {said}")
+            document.refuse(
+                f"distinct names '{name}', but the parameter has several types: {said}", where
+            )
     return found
+
+
+def _apart_pairs(schedule: Node, jobs: Collection[str]) -> frozenset[tuple[str, str]]:
+    """Return the pairs of jobs in the key `apart`, in both directions."""
+    found: set[tuple[str, str]] = set()
+    for pair in schedule.get("apart", list, []):
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(j, str) for j in pair):
+            schedule.refuse(
+                f'apart holds {show_value(pair)}; write pairs of jobs, such as ["a", "b"]',
+                schedule.under("apart"),
+            )
+        for job in pair:
+            if job not in jobs:
+                schedule.refuse(
+                    f"apart: unknown job '{job}'{near(job, jobs)}", schedule.under("apart")
+                )
+        found |= {(pair[0], pair[1]), (pair[1], pair[0])}
+    return frozenset(found)
 
 
 def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:

@@ -157,7 +157,8 @@ class JobReader:
         let = {key: self.let(key, queries, types) for key in queries.value}
         every = {**types, **{key: query.type for key, query in let.items()}}
         places = _places(node, texts, spans)
-        statements = tuple(self.statements(name, texts, places, node, every, let))
+        placed = list(zip(texts, places, strict=True))
+        statements = tuple(self.statements(name, placed, node, every, let))
         where, known = _where(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
@@ -173,22 +174,21 @@ class JobReader:
     def statements(
         self,
         name: str,
-        texts: Sequence[str],
-        places: Sequence[Place],
+        texts: Sequence[tuple[str, Place]],
         node: Node,
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = _confs(node)
-        sets = [SET.fullmatch(text) for text in texts]
+        sets = [SET.fullmatch(text) for text, _ in texts]
         over = [
             found is None and PASSED.match(text) is not None
-            for text, found in zip(texts, sets, strict=True)
+            for (text, _), found in zip(texts, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
         number = 0
-        for text, place, found, passed in zip(texts, places, sets, over, strict=True):
+        for (text, place), found, passed in zip(texts, sets, over, strict=True):
             if passed:
                 self.passed.append(f"{name}: '{text}' has no effect on conflicts.")
                 continue

@@ -310,7 +310,8 @@ def build_workload(
             reader.leave_out(job, node, error)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
-    apart = _apart(given, jobs) | _apart_pairs(schedule, {*jobs, *(o.job for o, _ in reader.unread)})
+    named = {*jobs, *(one.job for one, _ in reader.unread)}
+    apart = _apart(given, jobs) | _apart_pairs(schedule, named)
     jobs = {name: job for name, job in jobs.items() if job.statements}
     if not jobs and reader.unread and not partial:
         raise reader.unread[0][1]
@@ -377,17 +378,18 @@ def _apart_pairs(schedule: Node, jobs: Collection[str]) -> frozenset[tuple[str, 
     """Return the pairs of jobs in the key `apart`, in both directions."""
     found: set[tuple[str, str]] = set()
     for pair in schedule.get("apart", list, []):
-        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(j, str) for j in pair):
+        names = pair if isinstance(pair, list) else []
+        if len(names) != 2 or not all(isinstance(job, str) for job in names):
             schedule.refuse(
                 f'apart holds {show_value(pair)}; write pairs of jobs, such as ["a", "b"]',
                 schedule.under("apart"),
             )
-        for job in pair:
+        for job in names:
             if job not in jobs:
                 schedule.refuse(
                     f"apart: unknown job '{job}'{near(job, jobs)}", schedule.under("apart")
                 )
-        found |= {(pair[0], pair[1]), (pair[1], pair[0])}
+        found |= {(names[0], names[1]), (names[1], names[0])}
     return frozenset(found)
 
 

@@ -12,7 +12,6 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import IsolitmusError
@@ -21,6 +20,7 @@ from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["AnswerCache", "code_digest"]
 

@@ -162,7 +162,9 @@ class JobAnswers:
         keys = {promise: self.keys.component(some, promise) for promise in wanted}
         found: dict[str, PromiseAnswer] = {}
         names = [one.name for one in some]
-        own = {promise: key and f"{key} {text_digest(repr(names))}" for promise, key in keys.items()}
+        own = {
+            promise: key and f"{key} {text_digest(repr(names))}" for promise, key in keys.items()
+        }
         for promise in wanted:
             answer = self.cache.get(keys[promise]) or self.cache.get(own[promise])
             known = _read_promise(answer, promise, self.protocol, some)
@@ -219,9 +221,7 @@ def _meeting_answer(found: PairPrediction, names: tuple[str, str]) -> dict[str, 
     }
 
 
-def _read_meeting(
-    answer: Any, loser: JobStatement, winner: JobStatement
-) -> PairPrediction | None:
+def _read_meeting(answer: Any, loser: JobStatement, winner: JobStatement) -> PairPrediction | None:
     """Return the prediction in an answer, with the names of its statements; None if it is none."""
     if not isinstance(answer, dict) or answer.get("word") not in get_args(Word):
         return None
@@ -283,4 +283,3 @@ def _read_promise(
         for members in cast("list[list[int]]", violations)
     )
     return PromiseAnswer(tuple(runs), tuple(why))
-

@@ -238,9 +238,9 @@ def _without_ignored(
             if one.code in codes_of(selector)
         ]
         used |= {(comment.place, selector) for comment, selector in ignoring}
-        comment = ignoring[0][0].place if ignoring else None
+        beside = ignoring[0][0].place if ignoring else None
         off = ignoring or any(one.code in _off(site, settings) for site in one.sites)
-        yield replace(one, state="ignored", comment=comment) if off else one
+        yield replace(one, state="ignored", comment=beside) if off else one
     for one in _of_comments(comments, used, settings.codes, ended=ended):
         off = any(one.code in _off(site, settings) for site in one.sites)
         yield replace(one, state="ignored") if off else one
@@ -284,16 +284,20 @@ def apply_baseline(found: LintResult, entries: Mapping[str, BaselineEntry]) -> L
     entries : mapping of str to BaselineEntry
         Entries by fingerprint.
     """
-    left = Counter({fingerprint: one.count for fingerprint, one in entries.items()})
+    left = Counter({fingerprint: one.times for fingerprint, one in entries.items()})
     marked = []
     for one in found.findings:
         fingerprint = found.fingerprint(one)
         known = one.state == "new" and left[fingerprint] > 0
         left[fingerprint] -= known
         marked.append(replace(one, state="baseline") if known else one)
-    gone = () if found.ended else tuple(
-        one._replace(count=left[fingerprint])
-        for fingerprint, one in entries.items()
-        if left[fingerprint] > 0 and one.code in found.codes
+    gone = (
+        ()
+        if found.ended
+        else tuple(
+            one._replace(times=left[fingerprint])
+            for fingerprint, one in entries.items()
+            if left[fingerprint] > 0 and one.code in found.codes
+        )
     )
     return replace(found, findings=tuple(marked), gone=gone)

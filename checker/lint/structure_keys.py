@@ -69,7 +69,9 @@ def named_tables(one: JobStatement, known: Mapping[str, str]) -> frozenset[str]:
 class QuestionKeys:
     """Keys of the questions about one workload under one protocol."""
 
-    def __init__(self, workload: Workload, protocol: Spec, tables: Mapping[str, frozenset[str]]):
+    def __init__(
+        self, workload: Workload, protocol: Spec, tables: Mapping[str, frozenset[str]]
+    ) -> None:
         self.workload = workload
         self.tables = tables
         """Tables of each statement, by its name."""

@@ -38,7 +38,7 @@ class BaselineEntry(NamedTuple):
     """Files of the statements, the first statement's first."""
     title: str
     """Finding in words, for those who read the file."""
-    count: int = 1
+    times: int = 1
     """Number of findings with this fingerprint."""
 
 
@@ -59,7 +59,7 @@ def baseline_text(entries: Iterable[BaselineEntry]) -> str:
                 "rule": one.code,
                 "files": list(one.files),
                 "title": one.title,
-                "count": one.count,
+                "count": one.times,
             }
             for one in sorted(entries, key=lambda one: (one.files, one.code, one.fingerprint))
         ],

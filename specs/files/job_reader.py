@@ -412,7 +412,8 @@ def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -
     location = None
     if source is not None:
         found = LINE.search(place)
-        line, column = (int(found[1]), int(found[2] or 1)) if found else (1, 1)
+        line = int(found[1]) if found else 1
+        column = int(found[2] or 1) if found else 1
         location = Place(source.label, line, column, line, source.path)
     return UnreadStatement(name, name, problem, place, location=location)
 

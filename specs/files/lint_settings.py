@@ -16,7 +16,7 @@ from isolitmus.model.lint_rule import chosen_codes, codes_of, unknown_code
 from isolitmus.specs.disk.input_files import is_file, is_folder, is_there, read_text, real_path
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 
-__all__ = ["LintSettings", "find_settings", "path_matches", "read_settings"]
+__all__ = ["LintSettings", "default_root", "find_settings", "path_matches", "read_settings"]
 
 OWN, SHARED = "isolitmus.toml", "pyproject.toml"
 """Names of files with settings; the first one wins."""
@@ -117,6 +117,14 @@ def find_settings(start: Path) -> Path | None:
         if is_there(folder / ".git"):
             return None
     return None
+
+
+def default_root(start: Path) -> Path:
+    """Return the folder of the repository of a path, or its own folder if it is in none."""
+    real = real_path(start)
+    folder = real if is_folder(real) else real.parent
+    above = (one for one in (folder, *folder.parents) if is_there(one / ".git"))
+    return next(above, folder)
 
 
 def _has_section(path: Path) -> bool:

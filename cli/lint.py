@@ -28,7 +28,7 @@ from isolitmus.cli.workload_options import Ddl, Level, TableFolder, choose_proto
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.lint_rule import codes_of, unknown_code
-from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.disk.input_files import HOME, real_path
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.baseline_file import BaselineEntry, baseline_text, read_baseline
 from isolitmus.specs.files.lint_settings import (
@@ -195,6 +195,8 @@ def _path_words(place: Place) -> str:
     if place.path is None:
         return place.file
     path, here = real_path(place.path), real_path(Path())
+    if path.is_relative_to(real_path(HOME)):  # a shipped workload
+        return place.file
     return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 

@@ -162,7 +162,8 @@ class _Linter:
                     code = _pair_code(meetings := self.answers.meetings(one, other))
                     if code is not None:
                         names = _by_loser(meetings, (one.name, other.name))
-                        yield Finding(code, self._site(*names), meetings)
+                        ordered = sorted(meetings, key=lambda one: names.index(one.loser))
+                        yield Finding(code, self._site(*names), tuple(ordered))
         except Limit as limit:
             self.ended = str(limit)
 

@@ -36,6 +36,7 @@ OF_PROMISE = {
     "log-serializable": "versions that the order of the log does not produce serially",
 }
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+AGAIN = "another run of itself"
 FEW = 4
 """Maximum number of statements that a title names."""
 
@@ -56,13 +57,9 @@ def finding_title(one: Finding) -> str:
     some = enumeration(names if len(names) <= FEW else [names[0], f"{len(names) - 1} others"])
     match one.code:
         case "ISO201":
-            return f"{some} may conflict" if pair else f"{some} may conflict with another run"
+            return f"{some} may conflict" if pair else f"{some} may conflict with {AGAIN}"
         case "ISO202":
-            return (
-                f"{some} always conflict"
-                if pair
-                else f"{some} always conflicts with another run of itself"
-            )
+            return f"{some} always conflict" if pair else f"{some} always conflicts with {AGAIN}"
         case "ISO301" | "ISO302" if one.violation is not None:
             return f"overlapping runs of {some} may leave {OF_PROMISE[one.violation.promise]}"
         case "ISO303" if one.meetings:
@@ -103,7 +100,7 @@ def finding_details(one: Finding) -> list[str]:
 
 def finding_message(one: Finding) -> str:
     """Return a finding with its details as one text."""
-    return " ".join([f"{capitalized(finding_title(one))}.", *finding_details(one)])
+    return " ".join([f"{finding_title(one)}.", *finding_details(one)])
 
 
 def site_words(site: FindingSite) -> str:
@@ -251,7 +248,7 @@ def _replaced(text: str, signs: dict[str, str]) -> str:
 
 # Markdown
 
-MARKED = re.compile(r"([\\`*_{}\[\]()#+!|~@:.-])")
+MARKED = re.compile(r"([\\`*_{}\[\]()#!|~@:.])")
 
 
 def markdown_text(text: str) -> str:

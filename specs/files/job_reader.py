@@ -428,13 +428,13 @@ def _places(node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]) 
         return found
     after = 0
     for text in texts:
-        start = source.text.find(text, after) if after else source.offset(node.under("sql"), text)
-        if start is None or start < 0:
+        at = source.text.find(text, after) if after else source.offset(node.under("sql"), text)
+        if at is None or at < 0:
             found.append(source.key_place(node.under("sql")))
             continue
         begun = PRECEDING.match(text)
-        found.append(source.span(start + (begun.end() if begun else 0), start + len(text.rstrip())))
-        after = start + len(text)
+        found.append(source.span(at + (begun.end() if begun else 0), at + len(text.rstrip())))
+        after = at + len(text)
     return found
 
 

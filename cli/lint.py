@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from isolitmus.checker.render.lint import (
 )
 from isolitmus.checker.render.lint_exchange import junit_text, sarif_document
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
-from isolitmus.cli.output import check_output_paths, print_json, progress, say_file, warn
+from isolitmus.cli.output import check_output_paths, print_json, progress, say, say_file, warn
 from isolitmus.cli.workload_options import Ddl, Level, TableFolder, choose_protocol
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, printable
@@ -47,6 +48,8 @@ __all__ = ["lint"]
 
 FORMS = ("sarif", "junit", "github", "markdown", "json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "lint.md"
+FINDING = re.compile(r"^\S.*:\d+:\d+: ISO\d{3} ")
+"""First line of a finding."""
 RULES_HELP = "Rules that are on: codes, or beginnings of codes, separated by commas."
 
 
@@ -134,7 +137,7 @@ def lint(
         level=level or settings.level,
         select=settings.select if select is None else _codes("select", select),
         extend=(*settings.extend, *_codes("extend-select", extend_select)),
-        ignore=(*settings.ignore, *_codes("ignore", ignore)),
+        ignore=(*(settings.ignore if select is None else ()), *_codes("ignore", ignore)),
         strict=strict or settings.strict,
         baseline=baseline or settings.baseline,
         ddl=settings.ddl if ddl is None else Path(ddl),
@@ -148,7 +151,7 @@ def lint(
     names = paths or [str(path) for path in settings.paths]
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
-    workload, comments = read_lint_sources(names, settings)
+    workload, comments = read_lint_sources(names, settings, whole=not paths)
     under = choose_protocol(workload, settings.level)
     cache = AnswerCache(None) if no_cache else AnswerCache.below(settings.root)
     with progress(f"lint {workload.name}") as tell:
@@ -225,6 +228,9 @@ def _show(result: LintResult, form: str | None, out: Path | None, *, baseline: b
             document = "\n".join(lint_markdown(result, _path_words))
         case _:
             document = "\n".join(map(printable, lint_lines(result, _place_words)))
+            if out is None:
+                _say_lines(document)
+                return
     if out is not None:
         text = document if isinstance(document, str) else json.dumps(document, indent=2)
         write_whole(out, f"{text}\n")
@@ -232,6 +238,15 @@ def _show(result: LintResult, form: str | None, out: Path | None, *, baseline: b
         say_file(document)
     else:
         print_json(document)
+
+
+def _say_lines(text: str) -> None:
+    """Print a result; the line of a finding is not wrapped, for programs that read it."""
+    for line in text.split("\n"):
+        if FINDING.search(line):
+            say_file(line)
+        else:
+            say(line)
 
 
 def _write_baseline(result: LintResult, path: Path) -> int:

@@ -73,7 +73,7 @@ def finding_title(one: Finding) -> str:
         case "ISO003":
             return f"invalid ignore comment: {one.problem}"
         case "ISO004":
-            return f"{some} never runs: {one.problem}"
+            return one.problem
     return f"{one.rule.name}: {one.problem}"
 
 

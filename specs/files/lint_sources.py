@@ -38,7 +38,9 @@ class LintSources(NamedTuple):
     comments: tuple[IgnoreComment, ...]
 
 
-def read_lint_sources(names: Sequence[str], settings: LintSettings) -> LintSources:
+def read_lint_sources(
+    names: Sequence[str], settings: LintSettings, *, whole: bool = True
+) -> LintSources:
     """Return the workload of some paths and its ignore comments.
 
     Parameters
@@ -47,6 +49,8 @@ def read_lint_sources(names: Sequence[str], settings: LintSettings) -> LintSourc
         Folders and SQL files; or one workload file, or the name of a shipped workload.
     settings : LintSettings
         DDL, tables, excluded files, and schedule.
+    whole : bool
+        Whether the paths hold all jobs, so that the schedule must not name others.
 
     Raises
     ------
@@ -69,7 +73,12 @@ def read_lint_sources(names: Sequence[str], settings: LintSettings) -> LintSourc
     folder = paths[0] if len(paths) == 1 and is_folder(paths[0]) else _common_folder(found)
     files = list(found.values())
     work = files_workload(
-        files, folder, ddl=settings.ddl, tables=settings.tables, schedule=settings.schedule
+        files,
+        folder,
+        ddl=settings.ddl,
+        tables=settings.tables,
+        schedule=settings.schedule,
+        whole=whole,
     )
     comments = (
         one

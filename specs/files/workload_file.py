@@ -258,6 +258,7 @@ def build_workload(
     schedule: Node | None = None,
     each: bool = False,
     partial: bool = False,
+    whole: bool = True,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -281,6 +282,8 @@ def build_workload(
         Whether a job with a mistake is left out as not understood; otherwise it is an error.
     partial : bool
         Whether no statement has to be understood; otherwise that is an error.
+    whole : bool
+        Whether these are all jobs of the schedule, so that it must not name others.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
@@ -311,7 +314,7 @@ def build_workload(
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
     named = {*jobs, *(one.job for one, _ in reader.unread)}
-    apart = _apart(given, jobs) | _apart_pairs(schedule, named)
+    apart = _apart(given, jobs) | _apart_pairs(schedule, named, whole=whole)
     jobs = {name: job for name, job in jobs.items() if job.statements}
     if not jobs and reader.unread and not partial:
         raise reader.unread[0][1]
@@ -319,7 +322,7 @@ def build_workload(
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
-        _distinct(schedule, jobs, shared),
+        _distinct(schedule, jobs, shared, whole=whole),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), level, document.source.text, path,
     )  # fmt: skip
@@ -349,11 +352,12 @@ def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
 
 
 def _distinct(
-    document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type]
+    document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type], *, whole: bool
 ) -> tuple[str, ...]:
     """Return the parameters that differ between concurrent runs."""
     where = document.under("distinct")
-    for name in (found := document.strings("distinct")):
+    found: list[str] = []
+    for name in document.strings("distinct"):
         types = {job.parameters[name]: job for job in jobs.values() if name in job.parameters}
         if name in shared:
             document.refuse(
@@ -361,6 +365,8 @@ def _distinct(
                 " remove it",
                 where,
             )
+        if not types and not whole:
+            continue
         if not types:
             known = [p for job in jobs.values() for p in job.parameters if p not in shared]
             document.refuse(
@@ -371,10 +377,13 @@ def _distinct(
             document.refuse(
                 f"distinct names '{name}', but the parameter has several types: {said}", where
             )
-    return found
+        found.append(name)
+    return tuple(found)
 
 
-def _apart_pairs(schedule: Node, jobs: Collection[str]) -> frozenset[tuple[str, str]]:
+def _apart_pairs(
+    schedule: Node, jobs: Collection[str], *, whole: bool
+) -> frozenset[tuple[str, str]]:
     """Return the pairs of jobs in the key `apart`, in both directions."""
     found: set[tuple[str, str]] = set()
     for pair in schedule.get("apart", list, []):
@@ -385,7 +394,7 @@ def _apart_pairs(schedule: Node, jobs: Collection[str]) -> frozenset[tuple[str, 
                 schedule.under("apart"),
             )
         for job in names:
-            if job not in jobs:
+            if whole and job not in jobs:
                 schedule.refuse(
                     f"apart: unknown job '{job}'{near(job, jobs)}", schedule.under("apart")
                 )

@@ -251,6 +251,7 @@ def files_workload(
     ddl: Path | None = None,
     tables: Sequence[str] = (),
     schedule: Node | None = None,
+    whole: bool = True,
 ) -> Workload:
     """Return the workload of SQL files; jobs that are not understood are left out.
 
@@ -266,9 +267,11 @@ def files_workload(
         Folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
     schedule : Node, optional
         Table with the keys `shared`, `distinct` and `apart`, as in a workload file.
+    whole : bool
+        Whether these are all jobs of the schedule, so that it must not name others.
     """
     logged = [read_declared_table(given) for given in tables]
-    return _of_sql(paths, ddl, logged, folder, schedule, partial=True)
+    return _of_sql(paths, ddl, logged, folder, schedule, partial=True, whole=whole)
 
 
 def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
@@ -314,6 +317,7 @@ def _of_sql(
     schedule: Node | None = None,
     *,
     partial: bool = False,
+    whole: bool = True,
 ) -> Workload:
     """Return the workload of SQL files, one job per file; comments give types and conditions.
 
@@ -375,7 +379,7 @@ def _of_sql(
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", source)
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
-        each=folder is not None, partial=partial,
+        each=folder is not None, partial=partial, whole=whole,
     )  # fmt: skip
     return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
 

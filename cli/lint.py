@@ -30,7 +30,7 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.lint_rule import codes_of, unknown_code
 from isolitmus.specs.disk.input_files import HOME, real_path
-from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.disk.output_files import only_writer, write_whole
 from isolitmus.specs.files.baseline_file import BaselineEntry, baseline_text, read_baseline
 from isolitmus.specs.files.lint_settings import (
     LintSettings,
@@ -77,7 +77,7 @@ def lint(
         bool, typer.Option("--strict", help="Fail if an answer is unknown (exit status 3).")
     ] = False,
     config: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE",
             help=(
@@ -87,7 +87,7 @@ def lint(
         ),
     ] = None,
     baseline: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="FILE", help="Findings that are known; only others fail."),
     ] = None,
     update_baseline: Annotated[
@@ -139,7 +139,7 @@ def lint(
         extend=(*settings.extend, *_codes("extend-select", extend_select)),
         ignore=(*(settings.ignore if select is None else ()), *_codes("ignore", ignore)),
         strict=strict or settings.strict,
-        baseline=baseline or settings.baseline,
+        baseline=settings.baseline if baseline is None else Path(baseline),
         ddl=settings.ddl if ddl is None else Path(ddl),
         tables=tuple(table) if table else settings.tables,
     )
@@ -177,10 +177,10 @@ def _form(as_: str | None, *, as_json: bool) -> str | None:
     return "json" if as_json else as_
 
 
-def _settings(paths: list[str] | None, config: Path | None) -> LintSettings:
+def _settings(paths: list[str] | None, config: str | None) -> LintSettings:
     """Return the settings in the file that is named, or in the nearest one."""
     start = Path(paths[0]) if paths else Path()
-    path = config or find_settings(start)
+    path = find_settings(start) if config is None else Path(config)
     return LintSettings(default_root(start)) if path is None else read_settings(path)
 
 
@@ -265,7 +265,8 @@ def _write_baseline(result: LintResult, path: Path) -> int:
             printable(finding_title(one)),
             counts[fingerprint],
         )
-    write_whole(path, baseline_text(entries.values()))
+    with only_writer(path):
+        write_whole(path, baseline_text(entries.values()))
     warn(f"{path} has {count_of(len(result.new), 'finding')}")
     return 0
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.baseline_file import BaselineEntry
 
-__all__ = ["Finding", "FindingSite", "FindingState", "LintResult", "RunViolation"]
+__all__ = ["FindingSite", "FindingState", "LintFinding", "LintResult", "RunViolation"]
 
 FindingState = Literal["new", "baseline", "ignored"]
 
@@ -45,7 +45,7 @@ class RunViolation:
 
 
 @dataclass(frozen=True)
-class Finding(ReadableRepr):
+class LintFinding(ReadableRepr):
     """Finding of a rule."""
 
     code: str
@@ -114,7 +114,7 @@ class LintResult(ReadableRepr):
     """Folder to which fingerprints' files are relative."""
     codes: frozenset[str]
     """Rules that were on."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[LintFinding, ...] = ()
     """All findings in the order of their places."""
     gone: tuple[BaselineEntry, ...] = ()
     """Findings of the baseline that no longer occur, with how many are missing."""
@@ -129,20 +129,20 @@ class LintResult(ReadableRepr):
     seconds: dict[str, float] = field(default_factory=dict)
     """Seconds of one processor, by phase."""
 
-    def of_state(self, state: FindingState) -> tuple[Finding, ...]:
+    def of_state(self, state: FindingState) -> tuple[LintFinding, ...]:
         """Return the findings that are new, in the baseline, or ignored."""
         return tuple(one for one in self.findings if one.state == state)
 
     @property
-    def new(self) -> tuple[Finding, ...]:
+    def new(self) -> tuple[LintFinding, ...]:
         """Findings that are neither ignored nor in the baseline."""
         return self.of_state("new")
 
-    def fingerprint(self, one: Finding) -> str:
+    def fingerprint(self, one: LintFinding) -> str:
         """Return the fingerprint of a finding."""
         return one.fingerprint(self.file_names(one))
 
-    def file_names(self, one: Finding) -> tuple[str, ...]:
+    def file_names(self, one: LintFinding) -> tuple[str, ...]:
         """Return the files of a finding's sites, relative to the root."""
         return tuple(relative_name(site.place, self.root) for site in one.sites)
 

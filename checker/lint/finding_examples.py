@@ -13,13 +13,13 @@ from isolitmus.specs.files.catalogue import protocol as named_protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.lint.finding import Finding, LintResult
+    from isolitmus.checker.lint.finding import LintFinding, LintResult
     from isolitmus.model.litmus import Litmus
 
 __all__ = ["finding_examples"]
 
 
-def finding_examples(result: LintResult, one: Finding) -> Iterator[Litmus]:
+def finding_examples(result: LintResult, one: LintFinding) -> Iterator[Litmus]:
     """Yield the smallest examples of a finding; none if it has no executed example."""
     if not one.meetings and one.violation is None:
         return

@@ -14,7 +14,7 @@ from time import process_time
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.lint.answer_cache import AnswerCache
-from isolitmus.checker.lint.finding import Finding, FindingSite, LintResult
+from isolitmus.checker.lint.finding import FindingSite, LintFinding, LintResult
 from isolitmus.checker.lint.job_answers import JobAnswers, writes_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
@@ -105,7 +105,7 @@ def _every(workload: Workload) -> tuple[JobStatement | UnreadStatement, ...]:
     return (*workload.statements, *workload.unread)
 
 
-def _order(one: Finding) -> tuple[object, ...]:
+def _order(one: LintFinding) -> tuple[object, ...]:
     """Return the key by which findings are sorted: place, rule, related places."""
     return (*one.place[:3], one.code, [site.place[:3] for site in one.sites])
 
@@ -126,7 +126,7 @@ class _Linter:
         self.by_name = {one.name: one for one in _every(self.workload)}
         self.sites = {name: _site(one) for name, one in self.by_name.items()}
 
-    def find_everything(self) -> Iterator[Finding]:
+    def find_everything(self) -> Iterator[LintFinding]:
         """Yield the findings of the rules that are on."""
         for code, find in (
             ("statements", self._statements),
@@ -142,18 +142,19 @@ class _Linter:
     def _site(self, *names: str) -> tuple[FindingSite, ...]:
         return tuple(self.sites[name] for name in dict.fromkeys(names))
 
-    def _statements(self) -> Iterator[Finding]:
+    def _statements(self) -> Iterator[LintFinding]:
         """Yield the statements that are not understood, and the jobs that never run."""
         for one in self.workload.unread:
-            yield Finding("ISO001", self._site(one.name), problem=one.problem)
+            yield LintFinding("ISO001", self._site(one.name), problem=one.problem)
         for job, reason in self.answers.idle.items():
             first = self.workload.jobs[job].statements[0]
-            yield Finding("ISO004", self._site(first.name), problem=reason)
+            yield LintFinding("ISO004", self._site(first.name), problem=reason)
 
-    def _pairs(self) -> Iterator[Finding]:
+    def _pairs(self) -> Iterator[LintFinding]:
         """Yield the pairs of statements that conflict, or of which that is unknown."""
         if not self.codes & {"ISO201", "ISO202", "ISO303"}:
             return
+        found: list[LintFinding] = []  # an interruption must not meet the caller
         try:
             with self.budget.interrupting():
                 for one, other in self.answers.pairs():
@@ -163,11 +164,12 @@ class _Linter:
                     if code is not None:
                         names = _by_loser(meetings, (one.name, other.name))
                         ordered = sorted(meetings, key=lambda one: names.index(one.loser))
-                        yield Finding(code, self._site(*names), tuple(ordered))
+                        found.append(LintFinding(code, self._site(*names), tuple(ordered)))
         except Limit as limit:
             self.ended = str(limit)
+        yield from found
 
-    def _promises(self) -> Iterator[Finding]:
+    def _promises(self) -> Iterator[LintFinding]:
         """Yield the promises that runs of some statements violate."""
         wanted = {PROMISED[code]: code for code in PROMISED if code in self.codes}
         for some in self.answers.classes:
@@ -183,16 +185,19 @@ class _Linter:
             for promise, answer in found.items():
                 for run in answer.violations:
                     names = sorted({*run.members}, key=list(self.sites).index)
-                    yield Finding(wanted[promise], self._site(*names), violation=run)
+                    yield LintFinding(wanted[promise], self._site(*names), violation=run)
                 if answer.why and self.ended is None:
                     why = f"{promise} under {self.answers.protocol.name}: {'; '.join(answer.why)}"
-                    yield Finding("ISO303", self._site(*(one.name for one in some)), problem=why)
+                    yield LintFinding(
+                        "ISO303", self._site(*(one.name for one in some)), problem=why
+                    )
 
 
 def _site(one: JobStatement | UnreadStatement) -> FindingSite:
     """Return a statement as a place of findings."""
     place = one.location or Place("", 1, 1, 1)
-    return FindingSite(one.name, place, strip_end(one_line(one.sql)) if one.sql else one.name)
+    text = one_line(one_line(one.sql))  # once more, for the blanks around a comment
+    return FindingSite(one.name, place, strip_end(text) if one.sql else one.name)
 
 
 def _pair_code(meetings: Sequence[PairPrediction]) -> str | None:
@@ -214,13 +219,13 @@ def _by_loser(meetings: Sequence[PairPrediction], names: tuple[str, str]) -> tup
 
 
 def _without_ignored(
-    found: Sequence[Finding],
+    found: Sequence[LintFinding],
     comments: Sequence[IgnoreComment],
     workload: Workload,
     settings: LintSettings,
     *,
     ended: bool,
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """Yield the findings, with those marked that are ignored, and those about comments."""
     statements: dict[str, list[Place]] = defaultdict(list)
     for place in sorted({one.location for one in _every(workload) if one.location is not None}):
@@ -259,17 +264,17 @@ def _of_comments(
     codes: frozenset[str],
     *,
     ended: bool,
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """Yield findings about comments: invalid ones, and those that suppress nothing."""
     for comment in comments:
         site = FindingSite("", comment.place, ",".join(comment.selectors))
         if "ISO003" in codes:
             for problem in comment.problems:
-                yield Finding("ISO003", (site,), problem=problem)
+                yield LintFinding("ISO003", (site,), problem=problem)
         for selector in comment.selectors:
             asked = codes_of(selector) & codes
             if "ISO002" in codes and asked and not ended and (comment.place, selector) not in used:
-                yield Finding("ISO002", (site,), problem=f"no finding of {selector} is ignored")
+                yield LintFinding("ISO002", (site,), problem=f"no finding of {selector} is ignored")
 
 
 # Baseline

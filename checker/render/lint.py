@@ -14,7 +14,7 @@ from isolitmus.model.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.checker.lint.finding import Finding, FindingSite, LintResult
+    from isolitmus.checker.lint.finding import FindingSite, LintFinding, LintResult
     from isolitmus.model.lint_rule import Severity
     from isolitmus.model.place import Place
     from isolitmus.specs.files.baseline_file import BaselineEntry
@@ -41,15 +41,15 @@ FEW = 4
 """Maximum number of statements that a title names."""
 
 
-def finding_title(one: Finding) -> str:
+def finding_title(one: LintFinding) -> str:
     """Return a finding in one line.
 
     Examples
     --------
-    >>> from isolitmus.checker.lint.finding import Finding, FindingSite
+    >>> from isolitmus.checker.lint.finding import LintFinding, FindingSite
     >>> from isolitmus.model.place import Place
     >>> sites = tuple(FindingSite(name, Place(f"{name}.sql", 1, 1, 1)) for name in ("a", "b"))
-    >>> finding_title(Finding("ISO201", sites)), finding_title(Finding("ISO202", sites[:1]))
+    >>> finding_title(LintFinding("ISO201", sites)), finding_title(LintFinding("ISO202", sites[:1]))
     ('a and b may conflict', 'a always conflicts with another run of itself')
     """
     names = [site.name for site in one.sites]
@@ -77,7 +77,7 @@ def finding_title(one: Finding) -> str:
     return f"{one.rule.name}: {one.problem}"
 
 
-def finding_details(one: Finding) -> list[str]:
+def finding_details(one: LintFinding) -> list[str]:
     """Return the sentences behind a finding: each direction of a pair, or the smallest run."""
     found = []
     for meeting in one.meetings:
@@ -98,7 +98,7 @@ def finding_details(one: Finding) -> list[str]:
     return found
 
 
-def finding_message(one: Finding) -> str:
+def finding_message(one: LintFinding) -> str:
     """Return a finding with its details as one text."""
     return " ".join([f"{finding_title(one)}.", *finding_details(one)])
 

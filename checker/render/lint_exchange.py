@@ -24,7 +24,7 @@ from isolitmus.model.lint_rule import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from isolitmus.checker.lint.finding import Finding, FindingSite, LintResult
+    from isolitmus.checker.lint.finding import FindingSite, LintFinding, LintResult
     from isolitmus.model.place import Place
 
 __all__ = ["junit_text", "sarif_document"]
@@ -111,7 +111,7 @@ def _invocation(result: LintResult) -> dict[str, Any]:
 
 def _sarif_result(
     result: LintResult,
-    one: Finding,
+    one: LintFinding,
     number: Mapping[str, int],
     uri: Callable[[Place], str],
     *,
@@ -169,7 +169,7 @@ def junit_text(result: LintResult, show: Callable[[Place], str]) -> str:
     A file without findings has one case, which passes. Findings that are ignored or in the baseline
     are skipped cases, and so are notes.
     """
-    by_file: dict[str, list[Finding]] = defaultdict(list)
+    by_file: dict[str, list[LintFinding]] = defaultdict(list)
     for place in _places(result):
         by_file[show(place)]
     for one in result.findings:
@@ -194,7 +194,7 @@ def _places(result: LintResult) -> Iterator[Place]:
 
 
 def _suite(
-    name: str, found: list[Finding], show: Callable[[Place], str]
+    name: str, found: list[LintFinding], show: Callable[[Place], str]
 ) -> tuple[int, int, list[str]]:
     """Return the numbers of cases and failures of a suite, and its lines."""
     cases = [_case(name, one, show) for one in found]
@@ -211,7 +211,7 @@ def _suite(
     )
 
 
-def _case(name: str, one: Finding, show: Callable[[Place], str]) -> tuple[int, int, list[str]]:
+def _case(name: str, one: LintFinding, show: Callable[[Place], str]) -> tuple[int, int, list[str]]:
     """Return whether a case fails and whether it is skipped, as numbers, and its lines."""
     title = f"{one.code} {one.place.line}:{one.place.column} {finding_title(one)}"
     begin = f"    <testcase name={_quoted(title)} classname={_quoted(name)}>"

@@ -421,8 +421,7 @@ def test_the_form_of_the_action():
         assert "${{" not in step["run"]
     check = pytest.importorskip("check_jsonschema", reason="pip install check-jsonschema")
     schema = Path(check.__file__).parent / "builtin_schemas" / "vendor" / "github-actions.json"
-    import jsonschema
-
+    jsonschema = pytest.importorskip("jsonschema")
     action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
     jsonschema.validate(action, json.loads(schema.read_text("utf-8")))
 

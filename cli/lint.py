@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -195,12 +196,16 @@ def _codes(option: str, given: str | None) -> tuple[str, ...]:
 
 def _path_words(place: Place) -> str:
     """Return the path of a place's file, relative to the working folder if it is in it."""
-    if place.path is None:
-        return place.file
-    path, here = real_path(place.path), real_path(Path())
-    if path.is_relative_to(real_path(HOME)):  # a shipped workload
-        return place.file
-    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
+    return place.file if place.path is None else _shown(place.path, real_path(Path()))
+
+
+@lru_cache(maxsize=10_000)
+def _shown(path: Path, here: Path) -> str:
+    """Return a path relative to the working folder if it is in it; the name of a shipped file."""
+    real = real_path(path)
+    if real.is_relative_to(real_path(HOME)):
+        return real.name
+    return (real.relative_to(here) if real.is_relative_to(here) else real).as_posix()
 
 
 def _uri(place: Place) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.display import ReadableRepr, text_digest
 from isolitmus.model.lint_rule import RULES
+from isolitmus.specs.disk.input_files import real_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,8 +154,11 @@ class LintResult(ReadableRepr):
 
 def relative_name(place: Place, root: Path) -> str:
     """Return the name of a file relative to a folder, or as it is if it is elsewhere."""
-    path = place.path
-    if path is None:
-        return place.file
-    path, root = path.resolve(), root.resolve()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else place.file
+    return place.file if place.path is None else _relative(place.path, root) or place.file
+
+
+@lru_cache(maxsize=10_000)
+def _relative(path: Path, root: Path) -> str:
+    """Return a path relative to a folder; empty if it is elsewhere."""
+    real, above = real_path(path), real_path(root)
+    return real.relative_to(above).as_posix() if real.is_relative_to(above) else ""

@@ -67,17 +67,30 @@ class JobAnswers:
         self.protocol = protocol
         self.cache = cache
         self.asked = self.cached = 0
-        self.idle = dict(_jobs_that_never_run(workload))
+        known = {name.lower(): name for name in workload.tables}
+        self.tables = {one.name: named_tables(one, known) for one in workload.statements}
+        self.keys = QuestionKeys(workload, protocol, self.tables)
+        self.idle = dict(self._jobs_that_never_run(workload))
         """Jobs whose condition no parameter values satisfy, with the reason."""
         jobs = {name: job for name, job in workload.jobs.items() if name not in self.idle}
         self.workload = replace(workload, jobs=jobs, unread=())
         self.statements = self.workload.statements
-        known = {name.lower(): name for name in workload.tables}
-        self.tables = {one.name: named_tables(one, known) for one in self.statements}
-        self.keys = QuestionKeys(self.workload, protocol, self.tables)
         self.classes = self._related()
         self._class_of = {one.name: k for k, some in enumerate(self.classes) for one in some}
         self._predictors: dict[int, PairPredictor] = {}
+
+    def _jobs_that_never_run(self, workload: Workload) -> Iterator[tuple[str, str]]:
+        """Yield the jobs whose condition no parameter values satisfy, each with the reason."""
+        for name, job in workload.jobs.items():
+            key = self.keys.condition(job)
+            if job.where is None or self.cache.get(key) == {"runs": True}:
+                continue
+            try:
+                Instances(replace(workload, jobs={name: job})).check_domains()
+            except LitmusError as error:
+                yield name, _without_place(job, str(error))
+            else:
+                self.cache.put(key, {"runs": True})
 
     def _related(self) -> list[list[JobStatement]]:
         """Return the classes of related statements, in the order of their first statements."""
@@ -184,17 +197,6 @@ class JobAnswers:
                 assert read is not None
                 found[answer.promise] = read
         return found
-
-
-def _jobs_that_never_run(workload: Workload) -> Iterator[tuple[str, str]]:
-    """Yield the jobs whose condition no parameter values satisfy, each with the reason."""
-    for name, job in workload.jobs.items():
-        if job.where is None:
-            continue
-        try:
-            Instances(replace(workload, jobs={name: job})).check_domains()
-        except LitmusError as error:
-            yield name, _without_place(job, str(error))
 
 
 def _without_place(job: Job, text: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isolitmus.model.spec import Spec
-    from isolitmus.model.workload import JobStatement, Workload
+    from isolitmus.model.workload import Job, JobStatement, Workload
 
 __all__ = ["QuestionKeys", "named_tables"]
 
@@ -89,6 +89,15 @@ class QuestionKeys:
     def pair(self, loser: JobStatement, winner: JobStatement) -> str | None:
         """Return the key of a question about two statements; None if it has none."""
         return self._key("pair", (loser, winner), (loser is winner,))
+
+    def condition(self, job: Job) -> str | None:
+        """Return the key of the question whether a job ever runs; None if it has none."""
+        types = [one.types for one in job.statements]
+        try:
+            text = _encoded((job.parameters, job.where, types, self.workload.shared), {})
+        except _NoKeyError:
+            return None
+        return sha256(f"condition\n{text}".encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
     def component(self, statements: Sequence[JobStatement], promise: str) -> str | None:
         """Return the key of a question about all runs of some statements; None if it has none."""

@@ -83,11 +83,12 @@ class LintSettings:
 
     def is_excluded(self, path: Path) -> bool:
         """Return whether a file is left out."""
-        return any(path_matches(pattern, self.relative(path)) for pattern in self.exclude)
+        name = self.relative(path) if self.exclude else ""
+        return any(path_matches(pattern, name) for pattern in self.exclude)
 
     def ignored_in(self, path: Path) -> frozenset[str]:
         """Return the codes of the rules that are off in a file."""
-        name = self.relative(path)
+        name = self.relative(path) if self.per_file else ""
         return frozenset(
             code
             for pattern, selectors in self.per_file

@@ -70,8 +70,10 @@ def read_lint_sources(
         raise IsolitmusError(
             f"{', '.join(names)}: every SQL file is excluded; change 'exclude' in {settings.path}"
         )
-    folder = paths[0] if len(paths) == 1 and is_folder(paths[0]) else _common_folder(found)
-    files = list(found.values())
+    if len(paths) == 1 and is_folder(paths[0]):
+        folder, files = paths[0], list(found.values())
+    else:
+        folder, files = Path(os.path.commonpath([path.parent for path in found])), list(found)
     work = files_workload(
         files,
         folder,
@@ -94,6 +96,8 @@ def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> lis
     """Return the SQL files of a path; raise IsolitmusError if it has none."""
     if is_folder(path):
         return sql_files(path, settings.ddl)
+    if str(path) in known:
+        raise IsolitmusError(f"'{path}' is a workload; lint it alone")
     if not is_there(path):
         raise UnknownName(
             f"no file or folder '{path}'{near(str(path), known)}; give a folder, files NAME.sql,"
@@ -104,17 +108,6 @@ def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> lis
             f"'{path}' is not an SQL file; give folders and files NAME.sql, or one workload file"
         )
     return [path]
-
-
-def _common_folder(found: dict[Path, Path]) -> Path:
-    """Return the deepest folder that has all files, as given."""
-    folders = [os.path.normpath(path.parent) for path in found.values()]
-    if len({Path(one).is_absolute() for one in folders}) > 1 or any(
-        one.startswith("..") for one in folders
-    ):
-        found.update({real: real for real in found})
-        folders = [str(real.parent) for real in found]
-    return Path(os.path.commonpath(folders) or ".")
 
 
 def _of_workload_file(path: Path, settings: LintSettings) -> LintSources:

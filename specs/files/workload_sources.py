@@ -281,7 +281,7 @@ def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
         for path in sorted(folder.rglob("*.sql"))
         if path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and (ddl is None or not path.samefile(ddl))
+        and (ddl is None or real_path(path) != real_path(ddl))
     ]
     if not found:
         raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")

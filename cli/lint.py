@@ -59,7 +59,7 @@ def lint(
     paths: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PATH]...",
+            metavar="PATH",
             help=(
                 "Folders or SQL files, or one workload; default: the key 'paths' of the settings."
             ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.render.invariants import invariant_lines, invariants_line
 from isolitmus.checker.render.prediction import unread_lines
 from isolitmus.checker.render.robustness import (
     answer_line,
@@ -18,6 +19,7 @@ from isolitmus.checker.render.robustness import (
     need_lines,
     table_lines,
 )
+from isolitmus.checker.workloads.invariants import InvariantAnswer, decide_invariants
 from isolitmus.checker.workloads.robustness import PROMISES, decide_all
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import (
@@ -41,14 +43,19 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs import protocol
 from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.workload_file import written_by
 from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.sql.invariants import read_invariant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.workloads.repairs import Repair
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.budget import Budget
+    from isolitmus.model.invariant import Invariant
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.workload import Workload
 
 __all__ = ["robust"]
 
@@ -65,6 +72,16 @@ def robust(
         typer.Option(
             metavar="P[,P...]",
             help="Promises, separated by commas; default: write-, update- and log-serializable.",
+        ),
+    ] = None,
+    keeps: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INVARIANT",
+            help=(
+                "An invariant of a table: unique(id), not null(day), check(amount >= 0), count per"
+                " worker <= 3, or a query that returns no rows. May be repeated."
+            ),
         ),
     ] = None,
     repairs: Annotated[
@@ -88,19 +105,20 @@ def robust(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Decide whether jobs keep a promise at an isolation level, for any number of runs.
+    """Decide whether jobs keep a promise, or an invariant, at an isolation level.
 
-    "safe" is a proof for all parameter values and all rows; "unsafe" comes with the smallest
-    counterexample found.
+    The answer is for any number of runs. "safe" and "kept" are proofs for all parameter values and
+    all rows; "unsafe" and "broken" come with the smallest counterexample found.
 
     Exit status:
-      0  all promises hold at all levels asked
-      1  a promise is violated at some level asked
+      0  all promises and invariants hold at all levels asked
+      1  one is violated at some level asked
       3  otherwise, if an answer is unknown
       With --engine, that of run if a counterexample is refused or ends differently.
 
     Examples:
       isolitmus robust shop
+      isolitmus robust shop --keeps "not null(day)" --keeps "unique(id, day)"
       isolitmus robust shop --level WriteSerializable --repairs
       isolitmus robust --ddl events.sql dedupe.sql append.sql --promise write-serializable
 
@@ -121,36 +139,74 @@ def robust(
         from isolitmus.cli.engine_runs import refuse_engines
 
         refuse_engines(carriers, [under.name for under in unders])
-    promises = list(dict.fromkeys(wanted))
+    promises = list(dict.fromkeys(wanted)) if promise or not keeps else []
+    invariants = _invariants(workload, keeps or ())
     with progress(f"robust {workload.name}") as tell:
         answers = list(decide_all(workload, unders, promises, tell=tell, budget=within))
-        if not as_json:
+        if answers and not as_json:
             _say_answer(answers)
-        ways, ended = _repairs(answers if repairs else (), within)
+        kept = list(decide_invariants(workload, unders, invariants, tell=tell, budget=within))
+        every: list[Robustness | InvariantAnswer] = [*answers, *kept]
+        ways, ended = _repairs(every if repairs else (), invariants, within)
     if as_json:
-        documents = []
-        for answer in answers:
-            made = ways.get((answer.promise, answer.protocol), [])
-            more = {"repairs": [one.to_json() for one in made]} if repairs else {}
-            documents.append({**answer.to_json(), **more})
-        print_json(documents)
+        print_json([{**one.to_json(), **_made(ways, one, shown=repairs)} for one in every])
     else:
-        _say_rest(answers, ways)
+        _say_rest(answers, kept, ways)
     if ended is not None:
         warn(ended)
     if certificate is not None:
-        write_certificates([a.certificate for a in answers if a.word == "safe"], certificate)
+        proved = [one.certificate for one in every if one.word in ("safe", "kept")]
+        write_certificates(proved, certificate)
     if save is not None:
-        _save(answers, save)
+        _save(every, save)
     if html is not None:
-        from isolitmus.checker.render.robustness import robust_page
-        from isolitmus.cli.output import made_by_command as by
-
-        write_whole(html, robust_page(answers, ways, by()))
-    if carriers and (status := _replay(answers, carriers, quiet=as_json)):
+        write_whole(html, _page(answers, kept, ways))
+    if carriers and (status := _replay(every, carriers, quiet=as_json)):
         return status
-    words = {answer.word for answer in answers}
-    return 1 if "unsafe" in words else 3 if "unknown" in words or ended else 0
+    words = {one.word for one in every}
+    if words & {"unsafe", "broken"}:
+        return 1
+    return 3 if "unknown" in words or ended else 0
+
+
+def _invariants(workload: Workload, given: Sequence[str]) -> tuple[Invariant, ...]:
+    """Return the invariants of the command line and of the workload, each once."""
+    written = written_by(workload.statements)
+    asked = [read_invariant(text, workload.tables, written, "--keeps") for text in given]
+    found = {one.query: one for one in (*workload.invariants, *asked)}
+    return tuple(found.values())
+
+
+def _key(one: Robustness | InvariantAnswer) -> tuple[str, str]:
+    """Return the promise or invariant, and the protocol."""
+    name = one.invariant.name if isinstance(one, InvariantAnswer) else one.promise
+    return name, one.protocol
+
+
+def _made(
+    ways: Mapping[tuple[str, str], Sequence[Repair]],
+    one: Robustness | InvariantAnswer,
+    *,
+    shown: bool,
+) -> dict[str, object]:
+    """Return the repairs of an answer for its JSON document."""
+    return {"repairs": [each.to_json() for each in ways.get(_key(one), ())]} if shown else {}
+
+
+def _page(
+    answers: Sequence[Robustness],
+    kept: Sequence[InvariantAnswer],
+    ways: Mapping[tuple[str, str], Sequence[Repair]],
+) -> str:
+    """Return the HTML page of promises, of invariants, or of both."""
+    from isolitmus.checker.render.invariants import invariants_page, invariants_shown
+    from isolitmus.checker.render.robustness import robust_page
+    from isolitmus.cli.output import made_by_command
+
+    if not answers:
+        return invariants_page(kept, ways, made_by_command())
+    shown = invariants_shown(kept, ways) if kept else None
+    return robust_page(answers, ways, made_by_command(), shown)
 
 
 def _say_answer(answers: Sequence[Robustness]) -> None:
@@ -169,46 +225,76 @@ def _say_answer(answers: Sequence[Robustness]) -> None:
 
 
 def _repairs(
-    answers: Iterable[Robustness], budget: Budget
+    answers: Iterable[Robustness | InvariantAnswer],
+    invariants: Sequence[Invariant],
+    budget: Budget,
 ) -> tuple[dict[tuple[str, str], list[Repair]], str | None]:
-    """Return repairs by promise and protocol, and the limit that ended the search, if any."""
+    """Return repairs by promise or invariant and protocol, and the limit that ended the search."""
+    from isolitmus.checker.workloads.invariant_repairs import find_invariant_repairs
     from isolitmus.checker.workloads.repairs import find_repairs
 
     ways: dict[tuple[str, str], list[Repair]] = {}
     try:
         for answer in answers:
-            if answer.word == "unsafe":
+            if answer.word in ("unsafe", "broken"):
                 with budget.interrupting():
-                    made = list(find_repairs(answer, protocol(answer.protocol)))
-                ways[answer.promise, answer.protocol] = made
+                    ways[_key(answer)] = list(
+                        find_invariant_repairs(answer, invariants)
+                        if isinstance(answer, InvariantAnswer)
+                        else find_repairs(answer, protocol(answer.protocol))
+                    )
     except Limit as limit:
-        return ways, f"{limit}; repairs of the other promises are unknown"
+        return ways, f"{limit}; the other repairs are unknown"
     return ways, None
 
 
-def _say_rest(answers: Sequence[Robustness], ways: Mapping[tuple[str, str], list[Repair]]) -> None:
-    """Print proofs, counterexamples, repairs and assumptions."""
+def _say_rest(
+    answers: Sequence[Robustness],
+    kept: Sequence[InvariantAnswer],
+    ways: Mapping[tuple[str, str], Sequence[Repair]],
+) -> None:
+    """Print proofs, counterexamples, repairs, invariants and assumptions."""
     for line in evidence_lines(answers, ways):
         say(line)
+    if kept:
+        if answers:
+            say()
+        say(invariants_line(kept))
+        say()
+        for line in invariant_lines(kept, ways):
+            say(line)
     say()
-    say_assumptions(dict.fromkeys(one for answer in answers for one in answer.assumptions))
-    for line in unread_lines(answers[0].workload):
+    every: tuple[Robustness | InvariantAnswer, ...] = (*answers, *kept)
+    say_assumptions(dict.fromkeys(one for answer in every for one in answer.assumptions))
+    for line in unread_lines(every[0].workload):
         say(line)
 
 
-def _save(answers: list[Robustness], folder: Path) -> None:
+def _tests(answers: Iterable[Robustness | InvariantAnswer]) -> Iterator[tuple[str, Litmus]]:
+    """Yield the counterexamples, each with the name of its file."""
+    for answer in answers:
+        if isinstance(answer, InvariantAnswer):
+            for k, violation in enumerate(answer.violations, 1):
+                yield f"{answer.invariant.file_name}-{answer.protocol}-{k}", violation.test
+            continue
+        for k, one in enumerate(answer.counterexamples, 1):
+            yield f"{answer.promise}-{answer.protocol}-{k}", one.test
+
+
+def _save(answers: Sequence[Robustness | InvariantAnswer], folder: Path) -> None:
     """Write a litmus file for each counterexample."""
     folder.mkdir(parents=True, exist_ok=True)
-    for answer in answers:
-        for k, one in enumerate(answer.counterexamples, 1):
-            write_whole(folder / f"{answer.promise}-{answer.protocol}-{k}.toml", str(one.test))
+    for name, test in _tests(answers):
+        write_whole(folder / f"{name}.toml", str(test))
 
 
-def _replay(answers: list[Robustness], carriers: list[str], *, quiet: bool) -> int:
+def _replay(
+    answers: Iterable[Robustness | InvariantAnswer], carriers: list[str], *, quiet: bool
+) -> int:
     """Run the counterexamples; return the exit status if one ends differently or is refused."""
     from isolitmus.cli.engine_runs import EngineRun, report_refusals, run_found
 
     done: list[EngineRun] = []
-    tests = [one.test for answer in answers for one in answer.counterexamples]
+    tests = [test for _, test in _tests(answers)]
     carried = run_found(tests, carriers, done, quiet=quiet)
     return report_refusals(done) or carried.status

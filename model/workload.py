@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from isolitmus.model.invariant import Invariant
     from isolitmus.model.place import Place
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
@@ -132,6 +133,12 @@ class Workload(ReadableRepr):
     """
     unread: tuple[UnreadStatement, ...] = ()
     """Statements that are not understood; the jobs have only the others."""
+    invariants: tuple[Invariant, ...] = ()
+    """Invariants that the jobs are meant to keep."""
+    keys: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    """Column indices in which no two rows of a table agree, by table: those of the tables that
+    stand for a query with GROUP BY, DISTINCT or ``row_number() = 1``.
+    """
     level: str | None = None
     """Value of the tables' property delta.isolationLevel, if it is set."""
     text: str = ""

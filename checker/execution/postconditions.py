@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.duckdb_tables import columns_of
+from isolitmus.checker.execution.duckdb_tables import columns_of, create_table
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from isolitmus.model.execution import Event
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["Postconditions", "Written", "written_rows"]
+__all__ = ["Postconditions", "Written", "violated_queries", "written_rows"]
 
 Written = tuple[tuple[str, str, "Row"], ...]
 """Written rows: table, transaction, values."""
@@ -35,6 +37,28 @@ def written_rows(events: Iterable[Event]) -> Written:
         if write.after is not None
     )
     return tuple(sorted(left, key=repr))
+
+
+def violated_queries(schema: Schema, rows: Rows, queries: Iterable[str]) -> tuple[str, ...]:
+    """Return the queries, in Spark's SQL, that return rows in DuckDB if a table has these rows.
+
+    Examples
+    --------
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> t = Schema("t", (Column("id", "INT"),))
+    >>> queries = ("SELECT * FROM t WHERE id < 0", "SELECT count(*) FROM t HAVING count(*) > 1")
+    >>> violated_queries(t, ((1,), (2,)), queries)
+    ('SELECT count(*) FROM t HAVING count(*) > 1',)
+    """
+    from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros, to_duck_sql
+    from isolitmus.specs.sql.syntax import Syntax
+
+    duck = open_duck_with_macros()
+    duck.execute(create_table(schema))
+    for row in rows:
+        duck.execute(f'INSERT INTO "{schema.name}" VALUES ({", ".join(map(literal, row))})')
+    texts = {query: to_duck_sql(Syntax(query).tree()) for query in queries}
+    return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
 
 
 class Postconditions:

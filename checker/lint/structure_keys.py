@@ -125,7 +125,8 @@ class QuestionKeys:
             return None
         try:
             parts = [self._statement(one, order, numbers) for one in statements]
-            schemas = [_encoded(self.workload.tables[name], numbers) for name in order]
+            tables, unique = self.workload.tables, self.workload.keys
+            schemas = [_encoded((tables[name], unique.get(name, ())), numbers) for name in order]
             shared = _encoded((self.workload.shared, self.workload.distinct), {})
         except _NoKeyError:
             return None

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "across_words",
     "answer_line",
+    "cell_lines",
     "end_words",
     "evidence_lines",
     "legend_lines",
@@ -41,6 +42,7 @@ __all__ = [
     "robust_lines",
     "robust_page",
     "table_lines",
+    "test_statements",
 ]
 
 MEANT = {
@@ -109,16 +111,30 @@ def _verdicts(by_level: Mapping[str, str]) -> str:
 
 def table_lines(answers: Sequence[Robustness]) -> Iterator[str]:
     """Yield the table of verdicts: a row for each promise, a column for each level."""
-    promises = list(dict.fromkeys(one.promise for one in answers))
-    levels = list(dict.fromkeys(one.protocol for one in answers))
-    cells = {(one.promise, one.protocol): one.verdict for one in answers}
-    longest = max(map(len, VERDICTS))
-    wide = [max(len(level_word(level)), longest) for level in levels]
-    rows = [("", [level_word(level) for level in levels])]
-    rows += [(promise, [cells[promise, level] for level in levels]) for promise in promises]
-    for head, texts in rows:
-        row = "  ".join(f"{text:<{width}}" for text, width in zip(texts, wide, strict=True))
-        yield f"{head:<{max(map(len, promises))}}  {row}".rstrip()
+    cells = {(one.promise, level_word(one.protocol)): one.verdict for one in answers}
+    yield from cell_lines(cells, max(map(len, VERDICTS)))
+
+
+def cell_lines(cells: Mapping[tuple[str, str], str], wide: int = 0) -> Iterator[str]:
+    """Yield a table in text: a row for each first part of the keys, a column for each second part.
+
+    The columns are at least ``wide``.
+
+    Examples
+    --------
+    >>> for line in cell_lines({("unique(id)", "Serializable"): "kept"}):
+    ...     print(line)
+                Serializable
+    unique(id)  kept
+    """
+    rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    widths = [
+        max(len(column), wide, *(len(cells[row, column]) for row in rows)) for column in columns
+    ]
+    for head in ("", *rows):
+        texts = [cells[head, column] if head else column for column in columns]
+        line = "  ".join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True))
+        yield f"{head:<{max(map(len, rows))}}  {line}".rstrip()
 
 
 def legend_lines(answers: Sequence[Robustness]) -> Iterator[str]:
@@ -405,16 +421,19 @@ def cost_lines(repair: Repair) -> Iterator[str]:
             yield f"needless {words.removeprefix('new ')}: {said}"
     if not repair.brings and not repair.waits:
         yield "no new aborts, no new waits"
+    yield from repair.costs
 
 
 def robust_page(
     answers: Sequence[Robustness],
     repairs: Mapping[tuple[str, str], Sequence[Repair]],
     made: PageOrigin,
+    invariants: Mapping[str, object] | None = None,
 ) -> str:
     """Return the HTML page, without scripts or external resources, and with every text escaped.
 
-    ``repairs`` holds those of an answer, by promise and protocol, if they were asked for.
+    ``repairs`` holds those of an answer, by promise and protocol, if they were asked for, and
+    ``invariants`` what the page shows of invariants.
     """
     return render_template(
         "robust.html.j2",
@@ -422,6 +441,7 @@ def robust_page(
         answers=answers,
         answer=answer_line(answers).removeprefix(f"{answers[0].workload.title}: "),
         repairs=repairs,
+        invariants=invariants,
         made=made,
         promises=list(dict.fromkeys(one.promise for one in answers)),
         levels=list(dict.fromkeys(one.protocol for one in answers)),
@@ -436,12 +456,12 @@ def robust_page(
         costs=cost_lines,
         end=end_words,
         across=across_words,
-        statements=_statements,
+        statements=test_statements,
         picture=_picture,
     )
 
 
-def _statements(test: Litmus) -> dict[str, str]:
+def test_statements(test: Litmus) -> dict[str, str]:
     """Return the initial statements and the transactions of a test, by name."""
     several = len(test.init) > 1
     rows = {

@@ -55,8 +55,12 @@ def run_lines(litmus: Litmus) -> list[str]:
         lines.append(line if schema.exists else f"{line}{gone}")
     lines += [f"  {statement.sql}" for statement in litmus.init]
     width = max(map(len, litmus.transactions))
-    named = (f"{name:<{width}}  {s.sql}" for name, s in litmus.transactions.items())
-    return [*lines, "", *named]
+    lines.append("")
+    for name, statement in litmus.transactions.items():
+        lines.append(f"{name:<{width}}  {statement.sql}")
+        read = litmus.client(name).let
+        lines += [f"{'':<{width}}  with :{each} from {query.sql}" for each, query in read.items()]
+    return lines
 
 
 def timeline(schedule: Schedule, run: Run | None = None) -> str:

@@ -278,6 +278,8 @@ class Terms:
                     value = z3.If(first.null, other.value, first.value)
                     first = ValueTerm(value, z3.And(first.null, other.null))
                 return first
+            case ex.Aggregate(function, operand, type_):
+                return self._aggregate(function, operand, type_, rows)
             case ex.And() | ex.Or() | ex.Not() | ex.IsNull() | ex.Compare() | ex.In():
                 said = self.truth(expr, rows)
                 return ValueTerm(said.true, z3.Not(z3.Or(said.true, said.false)))
@@ -314,6 +316,26 @@ class Terms:
             alike = z3.Or(*(z3.And(one.value == text, found.value == n) for text, n in pairs))
             self.values = [
                 known._replace(usual=[alike]) if known.value is one.value else known
+                for known in self.values
+            ]
+        return found
+
+    def _aggregate(
+        self,
+        function: str,
+        operand: ex.Expr | None,
+        type_: Type,
+        rows: Sequence[RowTerm | None],
+    ) -> ValueTerm:
+        """Return an unknown value; in a counterexample it is that of a group of one row."""
+        found = self.unknown(type_, function)
+        if operand is None or function == "count":
+            return found
+        one = self.value(operand, rows)
+        if one.value.sort() == found.value.sort():
+            alike = self.z3.And(found.null == one.null, found.value == one.value)
+            self.values = [
+                known._replace(usual=[alike, *known.usual]) if known.value is found.value else known
                 for known in self.values
             ]
         return found

@@ -7,6 +7,7 @@ of other tables, and of the source of a MERGE, are unknowns of the instance.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.templates.expression_formulas import ValueTerm
@@ -15,7 +16,7 @@ from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from isolitmus.checker.templates.expression_formulas import RowTerm, Terms
     from isolitmus.model.schema import Schema
@@ -47,12 +48,25 @@ SourceRow = tuple[str, "RowTerm"]
 """Name of a table, and a row that is read from it."""
 
 
+RowIdentity = tuple[tuple["str | None", "RowTerm"], ...]
+"""Parts by which two rows of a query differ: a table and its row, or None and values of GROUP BY.
+
+Without parts, there is only one row.
+"""
+Excluded = tuple["Callable[[str, RowTerm], Any]", ...]
+"""Formulas of the rows that a table of the snapshot does not have."""
+
+
 class GivenRow(NamedTuple):
     """Row of a query result: the condition for it, its values, and its source rows."""
 
     when: Any
     values: RowTerm
     sources: tuple[SourceRow, ...] = ()
+    excluded: Excluded = ()
+    """Rows without which the query returns the row: those of NOT EXISTS, and of an anti join."""
+    identity: RowIdentity = ()
+    """Parts by which rows of this branch differ."""
 
 
 class Addition(NamedTuple):
@@ -60,6 +74,12 @@ class Addition(NamedTuple):
 
     when: Any
     sources: tuple[SourceRow, ...] = ()
+    excluded: Excluded = ()
+    """Rows that the snapshot does not have if the row is added."""
+    identity: RowIdentity = ()
+    """Parts by which rows that are added this way differ."""
+    replaced: RowTerm | None = None
+    """Row that is changed into the added one."""
 
 
 class RowEnd(NamedTuple):
@@ -114,6 +134,8 @@ class _From(NamedTuple):
     rows: tuple[RowTerm | None, ...]
     when: Any
     sources: tuple[SourceRow, ...] = ()
+    excluded: Excluded = ()
+    identity: RowIdentity = ()
 
 
 class Template:
@@ -159,12 +181,17 @@ class Template:
                 kept = self.terms.holds(where, (row,))  # Delta rejects other rows
                 for given in self.given(query):
                     same = are_equal(self.terms, self.stored(given.values), row, columns)
-                    yield Addition(z3.And(given.when, same, kept), given.sources)
+                    yield Addition(
+                        z3.And(given.when, same, kept),
+                        given.sources,
+                        given.excluded,
+                        given.identity,
+                    )
             case st.Update(where=where, sets=sets):
                 before = self._row_of_target("before")
                 after = self._set(sets, before, (before,))
                 when = z3.And(self.terms.holds(where, (before,)), are_equal(self.terms, after, row))
-                yield Addition(when, ((self._schema.name, before),))
+                yield Addition(when, ((self._schema.name, before),), replaced=before)
             case st.Merge():
                 yield from self._merged(row)
 
@@ -334,17 +361,66 @@ class Template:
         """Yield the rows that a query may return."""
         for branch in query:
             if isinstance(branch, qu.Values):
+                excluded = tuple(self._excluded_by(branch.where, ()))
                 for row in branch.rows:
                     when = self.terms.holds(branch.where, ())
-                    yield GivenRow(when, tuple(self.terms.value(item, ()) for item in row))
+                    values = tuple(self.terms.value(item, ()) for item in row)
+                    yield GivenRow(when, values, excluded=excluded)
                 continue
             for side in self._sides(branch):
                 when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
                 values = tuple(self._item(item, side.rows) for item in branch.items)
                 if branch.grouped and not branch.keys:  # one row, even of an empty table
                     yield GivenRow(self.z3.BoolVal(True), values)
-                else:
-                    yield GivenRow(when, values, side.sources)
+                    continue
+                excluded = (*side.excluded, *self._excluded_by(branch.where, side.rows))
+                identity = side.identity
+                if branch.grouped:
+                    keys = tuple(self.terms.value(column, side.rows) for column in branch.keys)
+                    identity = ((None, keys),)
+                yield GivenRow(when, values, side.sources, excluded, identity)
+
+    def _excluded_by(
+        self, where: ex.Expr | None, rows: tuple[RowTerm | None, ...]
+    ) -> Iterator[Callable[[str, RowTerm], Any]]:
+        """Yield the rows that a condition excludes: those of NOT EXISTS, and of NOT IN."""
+        for part in ex.conjuncts(where):
+            match part:
+                case ex.Not(ex.Subquery(kind="exists" | "in", grouped=False) as found):
+                    yield partial(self._is_in, found, rows)
+
+    def _is_in(
+        self, found: ex.Subquery, rows: tuple[RowTerm | None, ...], table: str, row: RowTerm
+    ) -> Any:
+        """Return the formula that EXISTS or IN is true because of a row of a table."""
+        if found.table != table or found.side != len(rows):
+            return self.z3.BoolVal(False)
+        met = self.terms.holds(found.where, (*rows, row))
+        if found.kind == "exists":
+            return met
+        assert found.operand is not None
+        same = ex.Compare("=", found.operand, found.item)
+        return self.z3.And(met, self.terms.holds(same, (*rows, row)))
+
+    def _is_joined(
+        self, source: qu.JoinSource, rows: tuple[RowTerm | None, ...], table: str, row: RowTerm
+    ) -> Any:
+        """Return the formula that a row of a table is joined with rows of the sides before."""
+        found = [
+            self.z3.And(
+                self.terms.holds(branch.where, (row,)),
+                self.terms.holds(
+                    source.on,
+                    (*rows, tuple(self.terms.value(item, (row,)) for item in branch.items)),
+                ),
+            )
+            for branch in source.query
+            if isinstance(branch, qu.Select)
+            and branch.table == table
+            and branch.version is None
+            and not branch.grouped
+        ]
+        return self.z3.Or(*found)
 
     def _sides(self, branch: qu.Select | qu.Joined) -> list[_From]:
         """Return the combinations of FROM rows of a branch, with their conditions.
@@ -354,23 +430,36 @@ class Template:
         true = self.z3.BoolVal(True)
         if isinstance(branch, qu.Select):
             row = self.terms.row(self.schemas[branch.table], branch.table)
-            return [_From((row,), true, ((branch.table, row),))]
+            read: tuple[SourceRow, ...] = ((branch.table, row),)
+            return [_From((row,), true, read, (), read)]
         found = [_From((), true)]
         for source in branch.sources:
             more: list[_From] = []
-            for rows, when, read in found:
+            for rows, when, read, excluded, identity in found:
+                without: Excluded = (*excluded, partial(self._is_joined, source, rows))
                 if source.how == "anti":
-                    more.append(_From((*rows, None), when, read))
+                    more.append(_From((*rows, None), when, read, without, identity))
                     continue
                 for given in self.given(source.query):
                     joined = (*rows, given.values)
                     met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
-                    more.append(_From(joined, met, (*read, *given.sources)))
+                    both = (*excluded, *given.excluded)
+                    paired = identity if source.how == "semi" else (*identity, *given.identity)
+                    more.append(_From(joined, met, (*read, *given.sources), both, paired))
                     if source.how in ("left", "full"):
-                        more.append(_From((*rows, _empty(given.values, true)), when, read))
+                        empty = _empty(given.values, true)
+                        more.append(_From((*rows, empty), when, read, without, identity))
                     if source.how in ("right", "full"):
                         missed = (row and _empty(row, true) for row in rows)
-                        more.append(_From((*missed, given.values), given.when, given.sources))
+                        more.append(
+                            _From(
+                                (*missed, given.values),
+                                given.when,
+                                given.sources,
+                                given.excluded,
+                                given.identity,
+                            )
+                        )
             found = more
         return found
 
@@ -413,7 +502,9 @@ class Template:
                 rows = ((), given.values)
                 values = self.stored(tuple(self.terms.value(value, rows) for value in new.values))
                 made = z3.And(given.when, self.terms.holds(new.condition, rows))
-                yield Addition(z3.And(made, are_equal(self.terms, values, row)), given.sources)
+                excluded: Excluded = (*given.excluded, partial(self._is_matched, given.values))
+                same = are_equal(self.terms, values, row)
+                yield Addition(z3.And(made, same), given.sources, excluded, given.identity)
             for clause in merge.matched:
                 if clause.action == "update":
                     before = self._row_of_target("before")
@@ -423,10 +514,14 @@ class Template:
                     )
                     same = are_equal(self.terms, self._set(clause.sets, before, both), row)
                     read = ((self._schema.name, before), *given.sources)
-                    yield Addition(z3.And(met, same), read)
+                    yield Addition(z3.And(met, same), read, given.excluded, replaced=before)
         for clause in merge.by_source:
             if clause.action == "update":
                 before = self._row_of_target("before")
                 met = self.terms.holds(clause.condition, (before,))
                 same = are_equal(self.terms, self._set(clause.sets, before, (before,)), row)
-                yield Addition(z3.And(met, same), ((self._schema.name, before),))
+                yield Addition(z3.And(met, same), ((self._schema.name, before),), replaced=before)
+
+    def _is_matched(self, source: RowTerm, table: str, row: RowTerm) -> Any:
+        """Return the formula that ON pairs a row of a table with a row of the MERGE's source."""
+        return self._paired((row, source)) if table == self._schema.name else self.z3.BoolVal(False)

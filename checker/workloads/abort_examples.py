@@ -28,7 +28,7 @@ from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.pair_formulas import AbortExample
 from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
-from isolitmus.model.errors import IsolitmusError, UndeterminedError
+from isolitmus.model.errors import Disagreement, IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Insert
@@ -168,6 +168,8 @@ class AbortExamples:
                 beside = tuple(dict.fromkeys(self._beside(model)))
                 proposal = proposal_of(self.instances, model, self.roles)
                 file = tuple(dict.fromkeys(self._file(model)))
+        except Disagreement:
+            raise
         except (NoValue, IsolitmusError) as problem:
             self.why = str(problem).partition("\n")[0]
             return
@@ -191,6 +193,8 @@ class AbortExamples:
                 self._execute(test, proposal)
                 if exception in self.found:
                     return
+        except Disagreement:
+            raise
         except IsolitmusError as problem:
             self.why = str(problem).partition("\n")[0]
 
@@ -205,6 +209,8 @@ class AbortExamples:
         except UndeterminedError as problem:
             self.why = problem.problem
             return
+        except Disagreement:
+            raise
         except IsolitmusError as problem:
             self.why = str(problem).partition("\n")[0]
             return
@@ -227,6 +233,8 @@ class AbortExamples:
         again = replace(test, schedule=Schedule.parse(words, test.transactions))
         try:
             _, ended = self._ended(again)
+        except Disagreement:
+            raise
         except IsolitmusError:
             return True
         return ended is None or ended.effect.error is not None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.model.display import ReadableRepr
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Optimize, Read
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Value
 
 __all__ = [
+    "MOST",
     "Counterexample",
     "CounterexampleCheck",
     "CounterexampleDraft",
@@ -341,6 +342,8 @@ class CounterexampleCheck:
                 if found is not None and not found.explained:
                     return found
                 best = best or found
+        except Disagreement:
+            raise
         except (NoValue, IsolitmusError):
             return best
         return best
@@ -351,6 +354,8 @@ class CounterexampleCheck:
         """Return the test as a counterexample, if the promise forbids its run."""
         try:
             judged = self._judged(test)
+        except Disagreement:
+            raise
         except IsolitmusError:
             return None
         if judged is None:
@@ -366,6 +371,8 @@ class CounterexampleCheck:
             if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
             serial, explained = judged.serial.orders, keeping_orders(promise, judged)
+        except Disagreement:
+            raise
         except IsolitmusError:
             return None
         outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}

@@ -32,7 +32,7 @@ from isolitmus.specs.sql.parameter_types import merge_assignments, single_row
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.spec import Spec
@@ -46,6 +46,9 @@ __all__ = [
     "conflicting_pairs",
     "find_repairs",
     "job_changes",
+    "level_title",
+    "price_repairs",
+    "separated_jobs",
     "try_changes",
 ]
 
@@ -101,7 +104,7 @@ def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[Jo
     for other in format_named(DELTA).protocols:
         spec = named(other)
         if other != under.name:
-            yield JobChange(_level_title(spec), workload, spec)
+            yield JobChange(level_title(spec), workload, spec)
     for one in workload.statements:
         for sql, column in _literals(workload, one):
             title = f"write {one.name} with a literal for {column} in ON"
@@ -123,7 +126,7 @@ def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[Jo
                     yield JobChange(title, replace(workload, tables=tables), under, costs=(MOVED,))
 
 
-def _level_title(spec: Spec) -> str:
+def level_title(spec: Spec) -> str:
     """Return the title of a change or repair by another isolation level."""
     return f"set the isolation level to {spec.setting.rpartition('= ')[2]}"
 
@@ -289,6 +292,8 @@ class Repair:
     """Pairs (loser, winner) that can conflict with the change, and not without it."""
     waits: tuple[Pair, ...] = ()
     """Pairs that could overlap and both commit without the change, and now wait for each other."""
+    costs: tuple[str, ...] = ()
+    """Other costs, in words."""
     needless: tuple[Pair, ...] = ()
     """Cost: pairs in `brings` and `waits` that are in no pattern that violates the promise."""
 
@@ -300,6 +305,7 @@ class Repair:
             "apart": [list(pair) for pair in self.apart],
             "brings": [list(pair) for pair in self.brings],
             "waits": [list(pair) for pair in self.waits],
+            "costs": list(self.costs),
             "needless": [list(pair) for pair in self.needless],
         }
 
@@ -312,12 +318,35 @@ def find_repairs(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
     harmful = _harmful(broken)
     found = list(_apart(broken, protocol, passing, harmful))
     found += [*_levels(broken), *_reading(broken, protocol)]
+    yield from price_repairs(found, broken.workload, meetings, harmful)
+
+
+def price_repairs(
+    found: Sequence[Repair],
+    workload: Workload,
+    meetings: Sequence[PairPrediction],
+    harmful: Collection[Pair],
+) -> Iterator[Repair]:
+    """Yield repairs with their costs, the cheapest first.
+
+    Parameters
+    ----------
+    found : sequence of Repair
+        The repairs, each proved.
+    workload : Workload
+        Jobs without a repair.
+    meetings : sequence of PairPrediction
+        Predictions of their conflicts.
+    harmful : collection of (str, str)
+        Ordered pairs of statements whose overlap does harm.
+    """
+    passing = [m for m in meetings if m.word not in ("always", "apart")]
     before = {_named(m) for m in meetings if m.word in STOPPED}
     priced = []
     for repair in found:
         after = predict_workload(repair.workload, named(repair.protocol), examples=False)
         brings = tuple(pair for pair in conflicting_pairs(after) if pair not in before)
-        waits = tuple(_named(m) for m in passing if _jobs(broken.workload, m) in repair.apart)
+        waits = tuple(_named(m) for m in passing if _jobs(workload, m) in repair.apart)
         needless = tuple(pair for pair in (*brings, *waits) if pair not in harmful)
         priced.append(replace(repair, brings=brings, waits=waits, needless=needless))
     yield from sorted(priced, key=lambda one: (len(one.needless), len(one.brings) + len(one.waits)))
@@ -350,7 +379,7 @@ def _levels(broken: Robustness) -> Iterator[Repair]:
         if other != broken.protocol:
             spec = named(other)
             if decide_robustness(broken.workload, spec, broken.promise).word == "safe":
-                yield Repair(_level_title(spec), broken.workload, other)
+                yield Repair(level_title(spec), broken.workload, other)
 
 
 def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
@@ -399,7 +428,7 @@ def _apart(
         if found.word == "safe":
             chosen = sorted(workload.apart - broken.workload.apart)
             pairs = tuple((a, b) for a, b in chosen if a <= b)
-            title = f"never run at the same time: {_words(pairs)}"
+            title = f"never run at the same time: {separated_jobs(pairs)}"
             yield Repair(title, workload, protocol.name, pairs)
             return
         if not found.counterexamples:
@@ -419,7 +448,14 @@ def _ordered(a: str, b: str) -> Pair:
     return (a, b) if a <= b else (b, a)
 
 
-def _words(pairs: Sequence[Pair]) -> str:
+def separated_jobs(pairs: Sequence[Pair]) -> str:
+    """Return the jobs that must not run at the same time, in words.
+
+    Examples
+    --------
+    >>> separated_jobs([("load", "load"), ("load", "purge")])
+    'two runs of load; load and purge'
+    """
     said = [f"two runs of {a}" if a == b else f"{a} and {b}" for a, b in pairs]
     return "; ".join(said)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
+from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, Workload
 from isolitmus.specs.disk.input_files import ENTRIES
 from isolitmus.specs.files.job_reader import JobReader, types_in
@@ -21,15 +22,18 @@ from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
+from isolitmus.specs.sql.invariants import FORMS, read_invariant
 from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
+    from isolitmus.model.workload import JobStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.files.toml_reader import TomlTable
@@ -207,7 +211,18 @@ def _level(document: Node, level: object) -> str | None:
     return folded[level.lower()]
 
 
-KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "apart", "jobs", "level")
+KNOWN = (
+    "title",
+    "ddl",
+    "table",
+    "tables",
+    "shared",
+    "distinct",
+    "apart",
+    "jobs",
+    "level",
+    "invariants",
+)
 
 
 def read_workload(
@@ -324,8 +339,30 @@ def build_workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(schedule, jobs, shared, whole=whole),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
-        tuple(one for one, _ in reader.unread), level, document.source.text, path,
+        tuple(one for one, _ in reader.unread), _invariants(document, schemas, jobs),
+        {one.schema.name: one.keys for one in reader.instead if one.keys},
+        level, document.source.text, path,
     )  # fmt: skip
+
+
+def _invariants(
+    document: Node, schemas: Mapping[str, Schema], jobs: Mapping[str, Job]
+) -> tuple[Invariant, ...]:
+    """Return the invariants of the table ``[invariants]``."""
+    given = document.inner("invariants", {})
+    found = []
+    for name, node in given.items():
+        if not isinstance(node.value, str):
+            node.refuse(f"{node} is {show_value(node.value)}; write an invariant: {FORMS}")
+        written = written_by(one for job in jobs.values() for one in job.statements)
+        found.append(read_invariant(node.value, schemas, written, node.place, name))
+    return tuple(found)
+
+
+def written_by(statements: Iterable[JobStatement]) -> tuple[str, ...]:
+    """Return the tables that statements write to, in the order of the statements."""
+    written = (one.statement.target for one in statements if not isinstance(one.statement, Read))
+    return tuple(dict.fromkeys(written))
 
 
 def _texts(jobs: Mapping[str, Any]) -> Iterator[str]:

@@ -23,6 +23,7 @@ from sqlglot.optimizer.qualify import qualify
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import column_type
 from isolitmus.specs.sql.parameters import one_line, with_markers
+from isolitmus.specs.sql.query_keys import query_keys
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
 from isolitmus.specs.sql.syntax import without_evolution
 
@@ -73,6 +74,8 @@ class UninterpretedSource:
     """Text of the query."""
     reads: tuple[str, ...] = ()
     """Tables that the query reads, in lower case."""
+    keys: tuple[tuple[int, ...], ...] = ()
+    """Indices of columns in which no two rows of the table agree."""
 
     def __str__(self) -> str:
         return (
@@ -156,7 +159,7 @@ def find_uninterpreted_sources(
         made = _made(query, schemas, stored, taken)
         if made is None:
             continue
-        schema, instead, run = made
+        schema, instead, run, keys = made
         changed = tree.copy()
         _at(changed, _path(place, tree)).replace(instead)
         yield UninterpretedSource(
@@ -165,6 +168,7 @@ def find_uninterpreted_sources(
             {run: RUN},
             place.sql(DIALECT),
             tuple(sorted(read)),
+            keys,
         )
 
 
@@ -249,17 +253,19 @@ def _made(
     schemas: Mapping[str, Schema],
     stored: tuple[Column, ...] | None,
     taken: Collection[str],
-) -> tuple[Schema, exp.Select, str] | None:
-    """Return the table for a query, the query on it, and the parameter that selects the rows of a
-    run.
+) -> tuple[Schema, exp.Select, str, tuple[tuple[int, ...], ...]] | None:
+    """Return the table for a query, the query on it, the parameter that selects the rows of a run,
+    and the keys of the table.
 
     Return None if the type of a column is not known.
     """
-    items = _items(query, schemas)
-    if items is None or (stored is not None and len(stored) != len(items)):
+    full = _qualified(query, schemas)
+    items = None if full is None else list(full.selects)
+    if full is None or items is None or (stored is not None and len(stored) != len(items)):
         return None
     columns: dict[str, Column] = {}
     shown: list[exp.Expr] = []
+    places: dict[str, int] = {}
     for k, item in enumerate(items):
         name = item.alias_or_name if stored is None else stored[k].name
         inner = item.unalias()
@@ -269,13 +275,18 @@ def _made(
         type_ = stored[k].type if stored is not None else _type(inner, query)
         if type_ is None or name.lower() in columns:
             return None
+        places[item.alias_or_name.lower()] = len(columns)
         columns[name.lower()] = Column(name, type_)
         shown.append(exp.column(name))
     run = free_name("run", {*columns, *map(str.lower, taken)})
     first = next(table.name for table in query.find_all(exp.Table, bfs=False))
     name = free_name(f"{first}_rows", folded_schemas(schemas))
     instead = exp.select(*shown).from_(exp.to_table(name)).where(is_of_run(run))
-    return Schema(name, (*columns.values(), Column(run, RUN))), instead, run
+    keys = tuple(
+        (*(places[name] for name in key if name in places), len(columns))
+        for key in query_keys(full)
+    )
+    return Schema(name, (*columns.values(), Column(run, RUN))), instead, run, keys
 
 
 def is_of_run(run: str, table: str | None = None) -> exp.EQ:
@@ -304,8 +315,8 @@ def _constant(value: exp.Expr) -> bool:
     )
 
 
-def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | None:
-    """Return the columns of a query with their types as sqlglot infers them, or None."""
+def _qualified(query: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Query | None:
+    """Return a query with qualified columns and their types as sqlglot infers them, or None."""
     known: dict[str, object] = {
         name: {column.name: str(column.type) for column in schema.columns}
         for name, schema in schemas.items()
@@ -320,7 +331,7 @@ def _items(query: exp.Expr, schemas: Mapping[str, Schema]) -> list[exp.Expr] | N
             full = annotate_types(full, schema=known, dialect=DIALECT)
     except (SqlglotError, ValueError, RecursionError):
         return None
-    return None if full.is_star else list(full.selects)  # type: ignore[attr-defined]
+    return full if isinstance(full, exp.Query) and not full.is_star else None
 
 
 def _type(value: exp.Expr, query: exp.Expr) -> Type | None:

@@ -89,7 +89,7 @@ def test_the_answer_of_robust_is_printed_before_repairs_are_searched(call, monke
     assert status == 1
     assert "update-serializable  safe               unsafe" in out
     assert "No repair" not in out
-    assert err.endswith("repairs of the other promises are unknown\n")
+    assert err.endswith("the other repairs are unknown\n")
     status, out, err = call("robust", "shop", "--time", "0")
     assert (status, err) == (3, "")
     assert "log-serializable     unknown            unknown" in out

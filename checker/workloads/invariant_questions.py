@@ -1,0 +1,338 @@
+"""Questions whose answers decide an invariant of a workload, as formulas.
+
+If the formulas of all questions are unsatisfiable, each version of the tables satisfies the
+invariant (docs/semantics.md, theorem 14). Each question is about the rows that one statement adds
+to a table that satisfies the assumed invariants: beside a row that it keeps, beside another one
+that it adds, or beside one of a commit that it does not see.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, combinations_with_replacement, product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.checker.templates.instance_frames import AssumedChange, SymbolicFrame
+from isolitmus.checker.templates.statement_template import TEMPLATES, are_equal
+from isolitmus.checker.workloads.counterexamples import MOST
+from isolitmus.model.sql.expression import Aggregate
+from isolitmus.model.sql.query import Select
+from isolitmus.model.sql.statement import Insert, Read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isolitmus.checker.templates.expression_formulas import RowTerm, Terms
+    from isolitmus.checker.templates.statement_template import Addition
+    from isolitmus.checker.workloads.instances import Instances, Participant
+    from isolitmus.model.invariant import Invariant
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import JobStatement, Workload
+
+__all__ = ["InvariantQuestion", "InvariantQuestions", "table_writers"]
+
+
+class InvariantQuestion(NamedTuple):
+    """Question whose formulas hold if an invariant may be violated."""
+
+    about: str
+    """Statements in words."""
+    roles: tuple[Participant, ...]
+    formulas: tuple[Any, ...]
+    at_once: tuple[Any, ...] = ()
+    """Formulas that hold as well if the client has read the version that the statement changes."""
+    wanted: Any = None
+    """Formula of rows with which a violation is more likely."""
+
+
+class _Added(NamedTuple):
+    """Row that a statement adds, and the way in which it does."""
+
+    row: RowTerm
+    way: Addition
+    number: int
+    """Number of the way; ways with different numbers add different rows."""
+
+
+def table_writers(workload: Workload, table: str) -> list[JobStatement]:
+    """Return the statements that write to a table."""
+    return [
+        one
+        for one in workload.statements
+        if not isinstance(one.statement, Read) and one.statement.target == table
+    ]
+
+
+class InvariantQuestions:
+    """Questions about the invariants of a workload under a protocol.
+
+    Parameters
+    ----------
+    instances : Instances
+        Statements of the workload.
+    spec : Spec
+        Commit protocol.
+    assumed : sequence of Invariant
+        Invariants that the tables of every version satisfy.
+    """
+
+    def __init__(self, instances: Instances, spec: Spec, assumed: Sequence[Invariant]) -> None:
+        self.instances = instances
+        self.workload = instances.workload
+        self.spec = spec
+        self.assumed = assumed
+        self.z3 = instances.everybody.z3
+
+    def _modelled(self, table: str) -> list[JobStatement]:
+        every = table_writers(self.workload, table)
+        return [one for one in every if isinstance(one.statement, TEMPLATES)]
+
+    def alone(self, invariant: Invariant) -> Iterator[InvariantQuestion]:
+        """Yield the questions whether one statement violates the invariant by itself."""
+        for one in self._modelled(invariant.table):
+            role = self.instances.role(one, one.name)
+            ways = list(self._additions(role, invariant, "new"))
+            for added in ways:
+                if invariant.most == 1:
+                    yield self._beside_kept(role, invariant, added)
+                    continue
+                wanted = self._full(role, invariant, added)
+                counted = self._counted(role, invariant, added)
+                joins = self._joins(role, invariant, added)
+                yield InvariantQuestion(one.name, (role,), (*counted, *joins), wanted=wanted)
+            if invariant.most == 1:
+                again = list(self._additions(role, invariant, "another"))
+                for first, second in combinations_with_replacement(range(len(ways)), 2):
+                    found = self._added_twice(role, invariant, ways[first], again[second])
+                    if found is not None:
+                        yield found
+
+    def _additions(self, role: Participant, invariant: Invariant, word: str) -> Iterator[_Added]:
+        """Yield the rows that a statement adds to the table, one for each way."""
+        template = role.instance.template
+        statement = template.statement
+        streams = isinstance(statement, Insert) and statement.options.stream
+        row = _row(role.terms, self._schema(invariant), word)
+        for number, way in enumerate(template.additions(row)):
+            yield _Added(row, way._replace(excluded=()) if streams else way, number)
+
+    def _full(self, role: Participant, invariant: Invariant, added: _Added) -> Any:
+        """Return the formula that there are as many rows as the invariant allows, beside an added
+        one.
+        """
+        schema, z3, many = self._schema(invariant), self.z3, min(invariant.most, MOST)
+        rows = [role.terms.row(schema, f"{schema.name} beside {k}") for k in range(many)]
+        kept = [z3.Not(are_equal(role.terms, a, b)) for a, b in combinations(rows, 2)]
+        for row in rows:
+            kept.append(role.terms.holds(invariant.where, (row,)))
+            kept.append(self._agree(role, invariant, row, added.row))
+            kept.append(role.instance.template.keeps(row))
+            kept += [z3.Not(no(schema.name, row)) for no in added.way.excluded]
+        if not added.way.identity:
+            return z3.And(*kept)
+        every = [added]
+        made: list[Any] = []
+        for k in range(many):
+            other = list(self._additions(role, invariant, f"{schema.name} added {k}"))[added.number]
+            made += self._counted(role, invariant, other)
+            made.append(self._agree(role, invariant, other.row, added.row))
+            for one in every:
+                rows_of = zip(one.way.identity, other.way.identity, strict=True)
+                made.append(
+                    z3.Or(*(z3.Not(are_equal(role.terms, x, y)) for (_, x), (_, y) in rows_of))
+                )
+            every.append(other)
+        return z3.Or(z3.And(*kept), z3.And(*made))
+
+    def _schema(self, invariant: Invariant) -> Schema:
+        return self.workload.tables[invariant.table]
+
+    def _counted(self, role: Participant, invariant: Invariant, added: _Added) -> tuple[Any, ...]:
+        """Return the formulas that a row is added and counts; the rows that it is made of satisfy
+        the assumed invariants.
+        """
+        facts = [self._satisfies(role, table, row) for table, row in added.way.sources]
+        return added.way.when, role.terms.holds(invariant.where, (added.row,)), *facts
+
+    def _joins(self, role: Participant, invariant: Invariant, added: _Added) -> tuple[Any, ...]:
+        """Return the formula that the changed row, if any, did not count for the same values."""
+        before = added.way.replaced
+        if before is None:
+            return ()
+        z3 = self.z3
+        counted = role.terms.holds(invariant.where, (before,))
+        return (z3.Not(z3.And(counted, self._agree(role, invariant, before, added.row))),)
+
+    def _agree(self, role: Participant, invariant: Invariant, a: RowTerm, b: RowTerm) -> Any:
+        """Return the formula that two rows have the same values in the invariant's columns."""
+        return are_equal(role.terms, a, b, dict.fromkeys(invariant.columns))
+
+    def _satisfies(self, role: Participant, table: str, row: RowTerm) -> Any:
+        """Return the formula that a row may be in a table that satisfies the assumed invariants."""
+        z3 = self.z3
+        return z3.And(
+            *(
+                z3.Not(role.terms.holds(one.where, (row,)))
+                for one in self.assumed
+                if one.table == table and one.most == 0
+            )
+        )
+
+    def _differ(self, role: Participant, table: str, a: RowTerm, b: RowTerm) -> Any:
+        """Return the formula that two rows may be different rows of a table that satisfies the
+        assumed invariants.
+        """
+        z3, found = self.z3, []
+        for one in self.assumed:
+            if one.table == table and one.most == 1:
+                both = (role.terms.holds(one.where, (row,)) for row in (a, b))
+                found.append(z3.Not(z3.And(*both, self._agree(role, one, a, b))))
+        for keys in self.workload.keys.get(table, ()):
+            same = are_equal(role.terms, a, b, dict.fromkeys(keys))
+            found.append(z3.Not(same))
+        return z3.And(*found)
+
+    def _beside_kept(
+        self, role: Participant, invariant: Invariant, added: _Added
+    ) -> InvariantQuestion:
+        """Return the question whether a statement adds a row beside one that it keeps."""
+        z3, template, terms = self.z3, role.instance.template, role.terms
+        table = invariant.table
+        kept = terms.row(self._schema(invariant), "that is kept")
+        formulas = [
+            *self._counted(role, invariant, added),
+            template.keeps(kept),
+            terms.holds(invariant.where, (kept,)),
+            self._agree(role, invariant, kept, added.row),
+            self._satisfies(role, table, kept),
+            *(z3.Not(no(table, kept)) for no in added.way.excluded),
+            *self._leaves(role, added, kept),
+        ]
+        if added.way.replaced is not None:
+            formulas.append(self._differ(role, table, kept, added.way.replaced))
+        at_once = tuple(self._not_counted(role, table, kept))
+        if self._runs_alone(role.statement, table):
+            formulas += at_once
+        return InvariantQuestion(role.name, (role,), tuple(formulas), at_once)
+
+    def _runs_alone(self, one: JobStatement, table: str) -> bool:
+        """Return whether no run that writes to a table overlaps those of a statement's job."""
+        writing = {each.job for each in table_writers(self.workload, table)}
+        return not any(self.workload.overlap(one.job, job) for job in writing)
+
+    def _not_counted(self, role: Participant, table: str, row: RowTerm) -> Iterator[Any]:
+        """Yield formulas: a count that the client has read is not 0 if the row is counted."""
+        z3, terms = self.z3, role.terms
+        for name, read in role.statement.let.items():
+            match read.query:
+                case (Select(items=(Aggregate("count", None),), keys=(), version=None) as branch,):
+                    if branch.table == table and name in terms.parameters:
+                        counted = terms.holds(branch.where, (row,))
+                        number = terms.parameters[name]
+                        none = z3.And(z3.Not(number.null), number.value == 0)
+                        yield z3.Not(z3.And(none, counted))
+
+    def _leaves(self, role: Participant, added: _Added, kept: RowTerm) -> Iterator[Any]:
+        """Yield formulas: an overwrite of the partitions of its rows, or of equal rows, keeps a
+        row beside an added one.
+        """
+        statement, schema = role.statement.statement, role.instance.template.target
+        if not isinstance(statement, Insert) or not statement.overwrite or schema is None:
+            return
+        options = statement.options
+        columns = options.using or (schema.partition_indexes if options.dynamic else ())
+        if columns:
+            same = are_equal(role.terms, added.row, kept, dict.fromkeys(columns))
+            yield self.z3.Not(same)
+
+    def _added_twice(
+        self, role: Participant, invariant: Invariant, one: _Added, other: _Added
+    ) -> InvariantQuestion | None:
+        """Return the question whether a statement adds two rows that count for the same values."""
+        z3, table = self.z3, invariant.table
+        differ = self._are_two(role, one, other)
+        if differ is None:
+            return None
+        formulas = [
+            *self._counted(role, invariant, one),
+            *self._counted(role, invariant, other),
+            self._agree(role, invariant, one.row, other.row),
+            differ,
+        ]
+        for a, b in ((one, other), (other, one)):
+            if b.way.replaced is not None:
+                formulas += [z3.Not(no(table, b.way.replaced)) for no in a.way.excluded]
+        wanted = self._unlike(role, one, other) if one.number == other.number else None
+        return InvariantQuestion(role.name, (role,), tuple(formulas), wanted=wanted)
+
+    def _unlike(self, role: Participant, one: _Added, other: _Added) -> Any:
+        """Return the formula that the parts by which two added rows may differ are not all equal.
+
+        Equal rows of a source are two rows as well, but a test has each row once.
+        """
+        parts = zip(one.way.identity, other.way.identity, strict=True)
+        z3 = self.z3
+        return z3.Or(*(z3.Not(are_equal(role.terms, x, y)) for (_, x), (_, y) in parts))
+
+    def _are_two(self, role: Participant, one: _Added, other: _Added) -> Any | None:
+        """Return the formula that two added rows are two rows; None if they are the same one."""
+        z3, table = self.z3, role.instance.template.target
+        assert table is not None
+        a, b = one.way, other.way
+        if a.replaced is not None and b.replaced is not None:
+            return self._differ(role, table.name, a.replaced, b.replaced)
+        if one.number != other.number:
+            return z3.BoolVal(True)
+        ways, same = [], [self.z3.BoolVal(True)]
+        for (name, x), (_, y) in zip(a.identity, b.identity, strict=True):
+            equal = are_equal(role.terms, x, y)
+            apart = z3.Not(equal) if name is None else self._differ(role, name, x, y)
+            ways.append(z3.And(apart, *same))
+            same.append(equal)
+        return z3.Or(*ways) if ways else None
+
+    def pairs(self, invariant: Invariant) -> Iterator[InvariantQuestion]:
+        """Yield the questions whether a statement and a commit that it does not see violate it."""
+        if not invariant.most:
+            return
+        for winner, loser in product(self._modelled(invariant.table), repeat=2):
+            if self.workload.overlap(winner.job, loser.job):
+                yield from self._concurrent(invariant, winner, loser)
+
+    def _concurrent(
+        self, invariant: Invariant, winner: JobStatement, loser: JobStatement
+    ) -> Iterator[InvariantQuestion]:
+        """Yield the question of each way in which two statements add rows for the same values."""
+        last, first = self.instances.pair(loser, winner)
+        theirs = list(self._additions(first, invariant, "new"))
+        own = list(self._additions(last, invariant, "new"))
+        about = f"{winner.name} commits while {loser.name} runs"
+        for a, b in product(theirs, own):
+            facts = [
+                AssumedChange("came", 0, 1, a.row, read)
+                for read in last.instance.reads
+                if read.table == invariant.table and not read.outside
+            ]
+            frame = SymbolicFrame([first.instance, last.instance], frozenset(), facts)
+            stops = [stop for _, stop in frame.stops(self.spec, loser=1)]
+            dropped = [frame.dropped(self.spec, k) for k in (0, 1)]
+            formulas = (
+                *self._counted(first, invariant, a),
+                *self._joins(first, invariant, a),
+                *self._counted(last, invariant, b),
+                *self._joins(last, invariant, b),
+                self._agree(last, invariant, a.row, b.row),
+                first.instance.writes,
+                *(self.z3.Not(no) for no in (*stops, *dropped)),
+                *frame.given,
+                *self.instances.differing(last, [first]),
+            )
+            wanted = self._full(last, invariant, b) if invariant.most > 1 else None
+            yield InvariantQuestion(about, (last, first), formulas, wanted=wanted)
+
+
+def _row(terms: Terms, schema: Schema, name: str) -> RowTerm:
+    """Return a row that is not in the initial table."""
+    found = terms.row(schema, name)
+    terms.rows.pop()
+    return found

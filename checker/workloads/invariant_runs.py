@@ -1,0 +1,257 @@
+"""Runs that violate an invariant: proposed by a solver, executed by the model, checked by DuckDB.
+
+A run of one job, or of two jobs of which the second one runs during the first one, starts with
+tables that satisfy all given invariants, and has a version that violates one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.checker.execution.commit_loop import execute, observed_run
+from isolitmus.checker.execution.postconditions import violated_queries
+from isolitmus.checker.templates.expression_formulas import NoValue
+from isolitmus.checker.workloads.counterexamples import (
+    CounterexampleDraft,
+    executed_part,
+    proposal_of,
+    value_of,
+)
+from isolitmus.model.display import ReadableRepr
+from isolitmus.model.errors import Disagreement, IsolitmusError
+from isolitmus.model.litmus import Expectation
+from isolitmus.model.sql.types import is_opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.checker.workloads.counterexamples import Proposal
+    from isolitmus.checker.workloads.instances import Instances, Participant
+    from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
+    from isolitmus.checker.workloads.simple_examples import QuestionSolver
+    from isolitmus.checker.workloads.solver import Solution
+    from isolitmus.model.execution import Database, Execution
+    from isolitmus.model.invariant import Invariant
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.values import Rows, Value
+    from isolitmus.model.workload import Job
+
+__all__ = ["InvariantRuns", "InvariantViolation"]
+
+MODELS = 4
+"""Maximum number of solver models that are executed for one question."""
+TESTS = 60
+"""Maximum number of initial tables that are executed for one model."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvariantViolation(ReadableRepr):
+    """Executed run that violates an invariant."""
+
+    test: Litmus
+    """Smallest test that was found."""
+    jobs: tuple[str, ...]
+    """Jobs whose runs it contains."""
+    version: int
+    """First version of the tables that violates the invariant."""
+    rows: Rows = ()
+    """Rows of the table at that version."""
+    half_done: bool = False
+    """True if the last version satisfies it: only versions inside a job's run violate it."""
+
+    @property
+    def alone(self) -> bool:
+        """True if one run of one job suffices."""
+        return len(self.jobs) == 1
+
+    @property
+    def size(self) -> tuple[bool, int, int, int]:
+        """Order of violations: those after whole runs first, then small ones."""
+        rows = sum(len(statement.sql) for statement in self.test.init)
+        return self.half_done, len(self.jobs), len(self.test.transactions), rows
+
+    def __repr__(self) -> str:
+        return f"{self.test.schedule} violates it at version {self.version}"
+
+
+class InvariantRuns:
+    """Executions of a workload's jobs under a protocol, each once."""
+
+    def __init__(self, instances: Instances, spec: Spec, invariants: tuple[Invariant, ...]) -> None:
+        self.instances = instances
+        self.workload = instances.workload
+        self.spec = spec
+        self.invariants = invariants
+        self._done: dict[tuple[object, ...], Execution | None] = {}
+
+    def violation(
+        self, invariant: Invariant, question: InvariantQuestion, asked: QuestionSolver
+    ) -> InvariantViolation | None:
+        """Return the smallest violation by values with which the question's formulas hold."""
+        best: InvariantViolation | None = None
+        more: list[Any] = []
+        for k in range(MODELS):
+            model = asked.example(*question.formulas, *more, wanted=question.wanted, apart=k > 0)
+            if model is None:
+                break
+            for found in self._of_model(invariant, question, model):
+                if best is None or found.size < best.size:
+                    best = found
+            if best is not None and not best.half_done:
+                break
+            values = [t.value for role in question.roles for t in role.terms.parameters.values()]
+            if values:
+                more.append(model.others(values))
+            elif k:
+                break
+        return best
+
+    def _of_model(
+        self, invariant: Invariant, question: InvariantQuestion, model: Solution
+    ) -> Iterator[InvariantViolation]:
+        """Yield at most one violation for each schedule, with the values of a model."""
+        try:
+            proposal = proposal_of(self.instances, model, question.roles)
+            values = [self._values(role, model) for role in question.roles]
+            jobs = [self.workload.jobs[role.statement.job] for role in question.roles]
+            for draft, names in self._drafts(proposal, jobs, values):
+                found = self._first(invariant, draft, names)
+                if found is not None:
+                    yield found
+        except Disagreement:
+            raise
+        except (NoValue, IsolitmusError):
+            return
+
+    def _values(self, role: Participant, model: Solution) -> dict[str, Value]:
+        """Return the values of all parameters of the job of a participant."""
+        job = self.workload.jobs[role.statement.job]
+        types = {**job.parameters, **role.statement.types}
+        codes = self.instances.codes
+        return {
+            name: value_of(codes, model, role.terms.parameters[name], type_)
+            for name, type_ in types.items()
+        }
+
+    def _drafts(
+        self,
+        proposal: Proposal,
+        jobs: Sequence[Job],
+        values: Sequence[Mapping[str, Value]],
+    ) -> Iterator[tuple[CounterexampleDraft, tuple[str, ...]]]:
+        """Yield drafts of whole runs: one job, or the second one while the first one runs."""
+        names = [job.name for job in jobs]
+        runs = [self._run(job, "") for job in jobs[:1]]
+        runs += [self._run(job, "_run2" if job is jobs[0] else "") for job in jobs[1:]]
+        roles = tuple(role for run in runs for role in run)
+        given = tuple(
+            tuple(self._given(role, values[k]) for role in run) for k, run in enumerate(runs)
+        )
+        proposed = replace(proposal, parameters=tuple(one for run in given for one in run))
+        for schedule in _schedules(runs):
+            yield CounterexampleDraft(self.instances, proposed, roles, schedule), tuple(names)
+
+    def _run(self, job: Job, suffix: str) -> list[Participant]:
+        """Return the statements of a job as participants of one run."""
+        return [self.instances.role(one, f"{one.name}{suffix}") for one in job.statements]
+
+    def _given(self, role: Participant, values: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the values of the parameters of one statement."""
+        return {
+            name: values.get(name, None if is_opaque(type_) else SIMPLE.get(type_, 1))
+            for name, type_ in role.statement.types.items()
+        }
+
+    def _first(
+        self, invariant: Invariant, draft: CounterexampleDraft, jobs: tuple[str, ...]
+    ) -> InvariantViolation | None:
+        """Return the first test of a draft that violates the invariant."""
+        best = None
+        for test in draft.tests(f"{' and '.join(jobs)} violate {invariant.name}", TESTS):
+            execution = self._execution(test)
+            if execution is None:
+                continue
+            found = self._judged(invariant, test, execution, jobs)
+            if found is not None and not found.half_done:
+                return found
+            best = best or found
+        return best
+
+    def _execution(self, test: Litmus) -> Execution | None:
+        """Return the execution of a test; None if the model cannot compute it."""
+        key = executed_part(test)
+        if key not in self._done:
+            self._done[key] = None
+            with suppress(IsolitmusError):
+                self._done[key] = execute(test, self.spec)
+        return self._done[key]
+
+    def _judged(
+        self, invariant: Invariant, test: Litmus, execution: Execution, jobs: tuple[str, ...]
+    ) -> InvariantViolation | None:
+        """Return an execution as a violation, if it is one."""
+        start, states = execution.states[0], execution.states
+        table = invariant.table
+        if not self._may_start(start):
+            return None
+        broken = [k for k, state in enumerate(states) if invariant.violations(state[table].rows())]
+        if not broken:
+            return None
+        if any(event.aborted for event in execution.events):  # its job would not go on
+            return None
+        rows = states[broken[0]][table].rows()
+        self._check(invariant, test, rows)
+        ended = observed_run(test, execution, self.spec.name)
+        outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
+        tables = {table: states[-1][table].rows()}
+        expect = {self.spec.name: Expectation(outcome=outcome, tables=tables)}
+        test = replace(test, name="-".join((*jobs, "violate")), expect=expect)
+        return InvariantViolation(
+            test, jobs, broken[0], rows, half_done=broken[-1] != len(states) - 1
+        )
+
+    def _may_start(self, start: Database) -> bool:
+        """Return whether tables satisfy all invariants, and the keys of queries they stand for."""
+        for one in self.invariants:
+            if one.table in start and one.violations(start[one.table].rows()):
+                return False
+        for table, keys in self.workload.keys.items():
+            rows = start[table].rows()
+            if any(len({tuple(row[k] for k in key) for row in rows}) < len(rows) for key in keys):
+                return False
+        return True
+
+    def _check(self, invariant: Invariant, test: Litmus, rows: Rows) -> None:
+        """Raise Disagreement unless DuckDB finds the violation with the invariant's query."""
+        schema = self.workload.tables[invariant.table]
+        if not violated_queries(schema, rows, [invariant.query]):
+            raise Disagreement(
+                f"{invariant.name} is violated by {test.schedule}, but DuckDB finds no rows by"
+                f" {invariant.query}"
+            )
+
+
+SIMPLE: Mapping[str, Value] = {"STRING": "a", "BOOLEAN": True}
+"""Values of parameters on which a violation does not depend; other types have the value 1."""
+
+
+def _schedules(runs: Sequence[Sequence[Participant]]) -> Iterator[str]:
+    """Yield the schedules of one run, or of a second run while the first one runs, in short form.
+
+    The second run takes place between two statements of the first one, while one of them runs, or
+    after a client has read for it.
+    """
+    first = [role.name for role in runs[0]]
+    if len(runs) == 1:
+        yield " ".join(first)
+        return
+    second = [role.name for role in runs[1]]
+    for k, name in enumerate(first):
+        yield " ".join((*first[:k], f"{name}.start", *second, f"{name}.commit", *first[k + 1 :]))
+        if runs[0][k].statement.let:
+            yield " ".join((*first[:k], f"{name}.before", *second, *first[k:]))
+        if k:
+            yield " ".join((*first[:k], *second, *first[k:]))

@@ -1,0 +1,331 @@
+"""Invariants of workloads: whether any number of runs of the jobs keep them (``robust --keeps``).
+
+An invariant is kept at every version if two facts are proved of the statements that add rows
+(docs/semantics.md, theorem 14):
+
+* alone: on any table that satisfies the invariants, a statement leaves one that does;
+* in pairs: if one commit and a statement that does not see it add rows that count for the same
+  values, the commit protocol aborts the statement.
+
+What is not proved is proposed as a litmus test, which the model executes. Only an execution that
+starts with tables that satisfy all invariants, and has a version that violates one, is a violation.
+DuckDB runs the invariant's query on that version, and has to find rows as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.judge.spec_properties import is_monotone
+from isolitmus.checker.solver.refutation import Certificate, Refutation
+from isolitmus.checker.templates.statement_template import TEMPLATES
+from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.invariant_questions import InvariantQuestions, table_writers
+from isolitmus.checker.workloads.invariant_runs import InvariantRuns
+from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
+from isolitmus.checker.workloads.simple_examples import QuestionSolver
+from isolitmus.model.budget import Budget
+from isolitmus.model.display import ReadableRepr
+from isolitmus.model.errors import Limit
+from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.workload_sources import as_workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
+    from isolitmus.checker.workloads.invariant_runs import InvariantViolation
+    from isolitmus.model.invariant import Invariant
+    from isolitmus.model.spec import Spec
+    from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+__all__ = ["InvariantAnswer", "InvariantWord", "decide_invariants"]
+
+InvariantWord = Literal["kept", "broken", "unknown"]
+REMOVED_TWICE = "removes-meets-removes"
+"""Relation by which a protocol aborts a statement that removes a file that is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class InvariantAnswer(ReadableRepr):
+    """Answer whether the jobs of a workload keep an invariant under a protocol."""
+
+    workload: Workload
+    protocol: str
+    """Name of the commit protocol."""
+    invariant: Invariant
+    word: InvariantWord
+    """``kept`` at every version, with a proof; ``broken``, with a run; or ``unknown``."""
+    violations: tuple[InvariantViolation, ...] = ()
+    """Smallest violations that were found, by different jobs: those by one run come first."""
+    alone: tuple[str, ...] = ()
+    """Questions about one statement that are proved impossible."""
+    pairs: tuple[str, ...] = ()
+    """Questions about two concurrent statements that are proved impossible."""
+    why: tuple[str, ...] = ()
+    """Reasons why the answer is unknown."""
+    given: tuple[str, ...] = ()
+    """Other invariants that the proof uses; they are kept as well."""
+    refuted: tuple[Refutation, ...] = ()
+    """Questions to the solver that are proved impossible."""
+    keeps_alone: bool = False
+    """True if each statement is proved to keep it while no other one runs."""
+    seconds: float = 0.0
+    """Duration."""
+
+    @property
+    def violation(self) -> InvariantViolation | None:
+        """Smallest violation, if one was found."""
+        return next(iter(self.violations), None)
+
+    def __repr__(self) -> str:
+        found = "" if self.violation is None else f" by {' and '.join(self.violation.jobs)}"
+        return f"{self.invariant.name} under {self.protocol}: {self.word}{found}"
+
+    @property
+    def certificate(self) -> Certificate:
+        """Certificate of a proof, with the solver's questions."""
+        return Certificate(
+            f"{self.invariant.file_name}-{self.protocol}",
+            f"{self.workload.name}: under {self.protocol}, all runs of the jobs keep"
+            f" {self.invariant.text}: no rows from {self.invariant.query}",
+            self.refuted,
+            (
+                "If no question has an answer, no version violates it (docs/semantics.md, 14).",
+                "The questions model the statements and the protocol.",
+                *self.assumptions,
+            ),
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions of the answer."""
+        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
+        return (START, *ASSUMED, *several, *self.workload.assumptions)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the answer in the format of docs/interface.md, 6."""
+        return {
+            "workload": self.workload.name,
+            "protocol": self.protocol,
+            "invariant": self.invariant.name,
+            "query": self.invariant.query,
+            "word": self.word,
+            "violations": [
+                {
+                    "jobs": list(one.jobs),
+                    "schedule": str(one.test.schedule),
+                    "version": one.version,
+                    "half_done": one.half_done,
+                    "litmus": str(one.test),
+                }
+                for one in self.violations
+            ],
+            "proved": {"alone": list(self.alone), "pairs": list(self.pairs)},
+            "keeps_alone": self.keeps_alone,
+            "given": list(self.given),
+            "why": list(self.why),
+            "not_understood": [one.to_json() for one in self.workload.unread],
+            "assumptions": list(self.assumptions),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+START = "At the start, the tables satisfy all invariants that are given."
+
+
+def decide_invariants(
+    workload: Workload | NameOrPath,
+    protocols: Sequence[SpecLike],
+    invariants: Sequence[Invariant] | None = None,
+    *,
+    examples: bool = True,
+    tell: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
+) -> Iterator[InvariantAnswer]:
+    """Decide whether any number of runs of the jobs keep invariants, under several protocols.
+
+    Parameters
+    ----------
+    workload : Workload, str or path
+        The jobs.
+    protocols : sequence of Spec, str or path
+        Commit protocols.
+    invariants : sequence of Invariant, optional
+        By default those of the workload.
+    examples : bool
+        Whether to look for violations; if not, what is not proved is unknown.
+    tell : callable, optional
+        Receives progress messages.
+    budget : Budget, optional
+        Limits; the answers that remain when it is spent are unknown.
+
+    Yields
+    ------
+    InvariantAnswer
+        One for each invariant and protocol.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import protocol
+    >>> from isolitmus.specs.files.workload_file import read_workload
+    >>> jobs = read_workload('''
+    ... ddl = "CREATE TABLE t (id INT, v STRING) USING delta"
+    ... [jobs.upsert]
+    ... sql = \"\"\"MERGE INTO t USING (SELECT :id AS id, :v AS v) AS s ON t.id = s.id
+    ...   WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *\"\"\"
+    ... [invariants]
+    ... one_row = "unique(id)"
+    ... ''', "jobs")
+    >>> for answer in decide_invariants(jobs, ["delta-write-serializable"]):
+    ...     print(answer)
+    one_row under delta-write-serializable: kept
+    """
+    workload = as_workload(workload)
+    given = tuple(workload.invariants if invariants is None else invariants)
+    budget = budget or Budget(memory=inf)
+    for spec in map(named_protocol, protocols):
+        try:
+            with budget.interrupting():
+                answers = list(_Decision(workload, spec, given, tell, examples=examples).answers())
+        except Limit as limit:
+            answers = [
+                InvariantAnswer(workload, spec.name, one, "unknown", why=(str(limit),))
+                for one in given
+            ]
+        yield from answers
+
+
+def _text(question: InvariantQuestion, asked: QuestionSolver) -> tuple[str]:
+    """Return a question in SMT-LIB."""
+    return (asked.text(*question.formulas),)
+
+
+class _Decision:
+    """Decision of all invariants of a workload under one protocol."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        spec: Spec,
+        invariants: tuple[Invariant, ...],
+        tell: Callable[[str], None] | None,
+        *,
+        examples: bool,
+    ) -> None:
+        self.workload = workload
+        self.spec = spec
+        self.invariants = invariants
+        self.tell = tell
+        self.instances = Instances(workload)
+        self.z3 = self.instances.everybody.z3
+        self.assumed: tuple[Invariant, ...] = ()
+        self.runs = InvariantRuns(self.instances, spec, invariants) if examples else None
+        self._found: dict[str, tuple[InvariantViolation, ...]] = {}
+
+    def answers(self) -> Iterator[InvariantAnswer]:
+        """Yield the answers: a proof uses only invariants that are kept as well."""
+        self.assumed = self.invariants
+        while True:
+            found = {one.name: self._answer(one) for one in self.invariants}
+            kept = tuple(one for one in self.assumed if found[one.name].word == "kept")
+            if kept == self.assumed:
+                break
+            self.assumed = kept
+        for answer in found.values():
+            names = tuple(one.name for one in self.assumed if one != answer.invariant)
+            yield (
+                replace(answer, given=names) if answer.word == "kept" and answer.refuted else answer
+            )
+
+    def _answer(self, invariant: Invariant) -> InvariantAnswer:
+        """Return the answer for one invariant, given those that are assumed."""
+        start = monotonic()
+        if self.tell is not None:
+            self.tell(f"{invariant.name} under {self.spec.name}")
+        why = [*self._gaps(invariant)]
+        assumed = [one for one in self.invariants if one in self.assumed or one == invariant]
+        asks = InvariantQuestions(self.instances, self.spec, assumed)
+        proved: list[tuple[InvariantQuestion, QuestionSolver]] = []
+        left: list[tuple[InvariantQuestion, QuestionSolver]] = []
+        for question in (*asks.alone(invariant), *asks.pairs(invariant)):
+            asked = QuestionSolver(question.roles)
+            if asked.possible(*question.formulas) is False:
+                proved.append((question, asked))
+            else:
+                left.append((question, asked))
+        word: InvariantWord = "unknown" if left or why else "kept"
+        violations = self._violations(invariant, left)
+        open_ = dict.fromkeys(question.about for question, _ in left)
+        if violations:
+            word, why = "broken", []
+        else:
+            why += (f"{about}: neither a proof nor a violation was found" for about in open_)
+        alone = [one.about for one, _ in proved if len(one.roles) == 1 and one.about not in open_]
+        pairs = [one.about for one, _ in proved if len(one.roles) > 1 and one.about not in open_]
+        refuted = tuple(
+            Refutation(f"{k:03}", f"not violated: {one.about}", "smt2", partial(_text, one, asked))
+            for k, (one, asked) in enumerate(proved, 1)
+        )
+        return InvariantAnswer(
+            self.workload, self.spec.name, invariant, word, violations,
+            tuple(dict.fromkeys(alone)), tuple(dict.fromkeys(pairs)), tuple(why),
+            refuted=refuted, keeps_alone=self._keep_alone(left),
+            seconds=monotonic() - start,
+        )  # fmt: skip
+
+    def _keep_alone(self, left: list[tuple[InvariantQuestion, QuestionSolver]]) -> bool:
+        """Return whether each statement is proved to keep the invariant if no other one runs.
+
+        Its client has then read the version that it changes.
+        """
+        return all(
+            asked.possible(*question.formulas, *question.at_once) is False
+            for question, asked in left
+            if len(question.roles) == 1
+        )
+
+    def _gaps(self, invariant: Invariant) -> Iterator[str]:
+        """Yield the reasons why nothing can be proved of the invariant."""
+        unread = [one.name for one in self.workload.unread if one.may_concern(invariant.table)]
+        if unread:
+            yield f"these statements are not understood: {', '.join(unread)}"
+        for one in table_writers(self.workload, invariant.table):
+            if not isinstance(one.statement, TEMPLATES):
+                yield f"the rows that {one.name} leaves are not modelled"
+        if not is_monotone(self.spec):
+            yield f"under {self.spec.name}, more commits may admit more transactions"
+        if self.spec.needs & AT_ROWS or REMOVED_TWICE not in self.spec.needs:
+            yield (
+                f"{self.spec.name} does not compare the files that two commits remove, and the"
+                " proof is about protocols that do"
+            )
+
+    def _violations(
+        self, invariant: Invariant, left: list[tuple[InvariantQuestion, QuestionSolver]]
+    ) -> tuple[InvariantViolation, ...]:
+        """Return the smallest violation by each set of jobs of which no single one violates it.
+
+        Questions about one statement come first.
+        """
+        if self.runs is None:
+            return ()
+        if invariant.name not in self._found:
+            best: dict[frozenset[str], InvariantViolation] = {}
+            for question, asked in left:
+                jobs = {role.statement.job for role in question.roles}
+                if any(key <= jobs and one.alone for key, one in best.items() if not one.half_done):
+                    continue
+                found = self.runs.violation(invariant, question, asked)
+                key = frozenset(jobs)
+                if found is not None and (key not in best or found.size < best[key].size):
+                    best[key] = found
+            if not best:
+                return ()
+            self._found[invariant.name] = tuple(sorted(best.values(), key=lambda one: one.size))
+        return self._found[invariant.name]

@@ -1,0 +1,192 @@
+"""Invariants against brute force: every violation that small schedules show is reported, a kept
+invariant is violated by none, and a reported violation is one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.workloads.invariants import decide_invariants
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import ClientSettings, Litmus
+from isolitmus.model.schedule import Schedule
+from isolitmus.specs import protocol
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.statements import read_statement
+
+PROTOCOLS = ("delta-serializable", "delta-write-serializable")
+ROW = "SELECT :id AS id, :v AS v, :p AS p"
+STAGED = "SELECT id, max(v) AS v, max(p) AS p FROM s GROUP BY id"
+UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+JOBS = (
+    ("INSERT INTO t VALUES (:id, :v, :p)",),
+    ("INSERT INTO t SELECT * FROM s",),
+    ("INSERT INTO t SELECT DISTINCT id, v, p FROM s",),
+    (f"INSERT INTO t {STAGED}",),
+    (f"INSERT INTO t {ROW} WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :id)",),
+    (f"INSERT INTO t {ROW} WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :id AND p = :p)",),
+    ("INSERT INTO t SELECT * FROM s WHERE id NOT IN (SELECT id FROM t)",),
+    (f"INSERT INTO t SELECT n.* FROM ({STAGED}) n LEFT ANTI JOIN t ON n.id = t.id",),
+    ("INSERT INTO t SELECT id + 1, v, p FROM t WHERE id = :id",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id {UPSERT}",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id AND t.p = n.p {UPSERT}",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id AND t.p = :p {UPSERT}",),
+    (f"MERGE INTO t USING ({STAGED}) n ON t.id = n.id {UPSERT}",),
+    (f"MERGE INTO t USING s n ON t.id = n.id {UPSERT}",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id WHEN NOT MATCHED THEN INSERT *",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id WHEN MATCHED THEN UPDATE SET v = n.v",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.v = n.v WHEN MATCHED THEN UPDATE SET id = n.id",),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id WHEN MATCHED THEN DELETE",),
+    ("UPDATE t SET v = :v WHERE id = :id",),
+    ("UPDATE t SET v = NULL WHERE id = :id",),
+    ("UPDATE t SET id = :new WHERE id = :id",),
+    ("UPDATE t SET v = v - 1 WHERE p = :p",),
+    ("UPDATE t SET p = :p WHERE id = :id",),
+    ("DELETE FROM t WHERE id = :id",),
+    ("DELETE FROM t WHERE p = :p",),
+    ("TRUNCATE TABLE t",),
+    ("OPTIMIZE t",),
+    ("INSERT OVERWRITE t SELECT * FROM s",),
+    (f"INSERT OVERWRITE t {STAGED}",),
+    ("INSERT INTO t REPLACE WHERE p = :p SELECT id, max(v), :p FROM s GROUP BY id",),
+    ("INSERT INTO t REPLACE WHERE p = :p SELECT :id, :v, :p",),
+    ("DELETE FROM t WHERE id = :id", "INSERT INTO t VALUES (:id, :v, :p)"),
+    ("INSERT INTO t VALUES (:id, :v, :p)", "DELETE FROM t WHERE id = :id AND v = :v"),
+    ("let", f"INSERT INTO t {ROW} WHERE :n = 0"),
+)
+GUARDED = (
+    *(each for each in JOBS if "NOT EXISTS" in each[-1] or ":n = 0" in each[-1]),
+    *(each for each in JOBS if each[0] == "DELETE FROM t WHERE id = :id" and len(each) > 1),
+    ("let", f"INSERT INTO t {ROW} WHERE :n = 0"),
+    ("let", f"MERGE INTO t USING ({ROW}) n ON t.id = n.id AND t.v = n.v AND :n = 0 {UPSERT}"),
+    (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id {UPSERT}",),
+    (f"MERGE INTO t USING ({STAGED}) n ON t.id = n.id {UPSERT}",),
+    ("UPDATE t SET v = :v WHERE id = :id",),
+    ("DELETE FROM t WHERE p = :p",),
+)
+INVARIANTS = (
+    "unique(id)", "unique(id)", "unique(id)", "unique(id)", "unique(id, p)", "unique(v)", "not null(v)", "check(v > 0)",
+    "check(id < 3)", "count per p <= 2", "count per p <= 1 where v = 1",
+)  # fmt: skip
+LAYOUTS = ("", "", " PARTITIONED BY (p)")
+
+
+def workload_of(draw: random.Random):
+    """Return a random workload of one or two jobs with one invariant."""
+    jobs = []
+    for name in ("a", "b")[: draw.choice((1, 2, 2))]:
+        texts = draw.choice(JOBS if draw.random() < 0.4 else GUARDED)
+        let = ""
+        if texts[0] == "let":
+            texts, let = texts[1:], 'let = { n = "SELECT count(*) FROM t WHERE id = :id" }\n'
+        types = {p: "INT" for p in ("id", "v", "p", "new") if f":{p}" in " ".join(texts)}
+        given = ", ".join(f'{p} = "{kind}"' for p, kind in types.items())
+        sql = ", ".join(f'"{text}"' for text in texts)
+        jobs.append(f"[jobs.{name}]\nsql = [{sql}]\n{let}parameters = {{ {given} }}")
+    rows = "(id INT, v INT, p INT) USING delta"
+    ddl = f'["CREATE TABLE t {rows}{draw.choice(LAYOUTS)}", "CREATE TABLE s {rows}"]'
+    text = "\n".join((f"ddl = {ddl}", *jobs, "[invariants]", f'it = "{draw.choice(INVARIANTS)}"'))
+    return read_workload(text, "drawn")
+
+
+def brute_force(work, spec, draw, many):
+    """Return executions that violate the invariant, with the jobs of each, by random small tests.
+
+    A run is alone, or a second one takes place during the first one, and a third one around it.
+    """
+    (invariant,) = work.invariants
+    read = lambda sql: read_statement(sql, work.tables)  # noqa: E731
+    for _ in range(many):
+        runs = draw.choices([*work.jobs.values()], k=draw.choice((1, 2, 2, 2, 3)))
+        transactions, clients, names = {}, {}, []
+        for k, job in enumerate(runs):
+            values = {p: draw.choice((1, 1, 2)) for p in job.parameters}
+            for one in job.statements:
+                own = {p: values[p] for p in one.types if p in values}
+                name = f"{one.name}_{k}"
+                transactions[name], queries = bind_job_statement(one, own, work.tables, read)
+                if queries:
+                    clients[name] = ClientSettings(let=queries)
+                names.append((k, name))
+        init = []
+        for table in ("t", "s"):
+            for _ in range(draw.choice((0, 1, 1, 2))):
+                rows = ", ".join(
+                    f"({draw.choice((1, 1, 2))}, {draw.choice((1, 1, 2, 'NULL'))}, {draw.choice((1, 2))})"
+                    for _ in range(draw.choice((1, 1, 2)))
+                )
+                init.append(read(f"INSERT INTO {table} VALUES {rows}"))
+        mine = [name for k, name in names if k == 0]
+        other = [name for k, name in names if k == 1]
+        third = [name for k, name in names if k == 2]
+        if third:  # before, after, or during the second run
+            first = other[0]
+            other = draw.choice(
+                (
+                    [*third, *other],
+                    [*other, *third],
+                    [f"{first}.start", *third, f"{first}.commit", *other[1:]],
+                )
+            )
+        at = draw.randrange(len(mine))
+        around = draw.choice(
+            (
+                f"{mine[at]}.start {' '.join(other)} {mine[at]}.commit",
+                f"{' '.join(other)} {mine[at]}",
+                *(
+                    [f"{mine[at]}.before {' '.join(other)} {mine[at]}"]
+                    if mine[at] in clients
+                    else []
+                ),
+            )
+        )
+        words = " ".join((*mine[:at], around, *mine[at + 1 :]))
+        schedule = Schedule.parse(words, transactions)
+        test = Litmus(
+            "drawn", "", "", work.tables, tuple(init), transactions, schedule, clients=clients
+        )
+        try:
+            done = execute(test, spec)
+        except IsolitmusError:
+            continue
+        if any(event.aborted for event in done.events):
+            continue
+        if invariant.violations(done.states[0]["t"].rows()):
+            continue
+        if any(invariant.violations(state["t"].rows()) for state in done.states):
+            yield test, {job.name for job in runs}
+
+
+def judge(work, draw, many):
+    """Yield each answer with a violation by brute force, if there is one."""
+    for answer in decide_invariants(work, PROTOCOLS):
+        spec = protocol(answer.protocol)
+        yield answer, next(brute_force(work, spec, draw, many), None)
+
+
+def is_violation(answer) -> bool:
+    """Return whether the run of an answer violates its invariant, executed anew from its text."""
+    test, invariant = answer.violation.test, answer.invariant
+    done = execute(replace(test, expect={}), protocol(answer.protocol))
+    states = [state[invariant.table].rows() for state in done.states]
+    broken = [k for k, rows in enumerate(states) if invariant.violations(rows)]
+    return bool(broken) and broken[0] == answer.violation.version and broken[0] > 0
+
+
+def test_answers_agree_with_brute_force(seed: int) -> None:
+    """The answers of random workloads agree with random small executions."""
+    words: Counter[str] = Counter()
+    for k in range(10):
+        draw = random.Random(f"{seed} {k}")
+        work = workload_of(draw)
+        for answer, found in judge(work, draw, 50):
+            words[answer.word] += 1
+            if found is not None:
+                assert answer.word == "broken", (str(work), str(found[0]))
+            if answer.word == "broken":
+                assert is_violation(answer), str(answer.violation.test)
+    assert words["unknown"] <= 0.5 * words.total()

@@ -1,0 +1,264 @@
+"""Invariants of workloads: answers, proofs, violations, repairs, and what they assume."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.workloads.invariant_repairs import find_invariant_repairs
+from isolitmus.checker.workloads.invariants import decide_invariants
+from isolitmus.model.errors import Disagreement
+from isolitmus.specs.files.workload_file import read_workload
+
+BOTH = ("delta-serializable", "delta-write-serializable")
+ROW = "SELECT :id AS id, :v AS v, :day AS day"
+STAGED = "SELECT id, max(v) AS v, max(day) AS day FROM s GROUP BY id"
+MERGE = (
+    "MERGE INTO t USING ({}) n ON t.id = n.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN"
+    " INSERT *"
+)
+LAYOUTS = ("", " PARTITIONED BY (day)")
+
+
+def jobs(*texts, invariants=("unique(id)",), layout="", more=""):
+    """Return a workload; each text is a job, of several statements if it is a list."""
+    columns = "(id INT, v STRING, day DATE) USING delta"
+    lines = [f'ddl = ["CREATE TABLE t {columns}{layout}", "CREATE TABLE s {columns}"]']
+    for k, text in enumerate(texts):
+        every = [text] if isinstance(text, str) else text
+        types = {"id": "INT", "old": "INT", "v": "STRING", "day": "DATE"}
+        used = {name: kind for name, kind in types.items() if f":{name}" in " ".join(every)}
+        lines.append(f"[jobs.{'abc'[k]}]")
+        lines.append(f"sql = [{', '.join(map(repr, every))}]")
+        if ":n = 0" in " ".join(every):
+            lines.append('let = { n = "SELECT count(*) FROM t WHERE id = :id" }')
+        lines.append(f"parameters = {{ {', '.join(f'{n} = {k!r}' for n, k in used.items())} }}")
+    lines += [more, "[invariants]", *(f"i{k} = {text!r}" for k, text in enumerate(invariants))]
+    return read_workload("\n".join(lines), "jobs")
+
+
+def words(workload, protocols=BOTH):
+    return [answer.word for answer in decide_invariants(workload, protocols)]
+
+
+KEPT = (
+    MERGE.format(ROW),
+    MERGE.format(STAGED),
+    MERGE.format("SELECT DISTINCT id, 'x' AS v, DATE '2026-01-01' AS day FROM s"),
+    MERGE.format(
+        "SELECT id, v, day FROM s QUALIFY row_number() OVER (PARTITION BY id ORDER BY v) = 1"
+    ),
+    MERGE.format(
+        "SELECT id, v, day FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY v) AS rn"
+        " FROM s) WHERE rn = 1"
+    ),
+    f"INSERT INTO t {ROW} WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :id)",
+    "UPDATE t SET v = :v WHERE id = :id",
+    "DELETE FROM t WHERE day = :day",
+    "OPTIMIZE t",
+    f"INSERT OVERWRITE t {STAGED}",
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("text", KEPT)
+def test_statements_that_keep_a_key(text, layout):
+    assert words(jobs(text, layout=layout)) == ["kept", "kept"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_statements_that_keep_a_key_together(layout):
+    work = jobs(KEPT[0], KEPT[5], KEPT[6], layout=layout)
+    assert words(work) == ["kept", "kept"]
+
+
+ALONE = (
+    "INSERT INTO t VALUES (:id, :v, :day)",
+    "INSERT INTO t SELECT * FROM s",
+    MERGE.format("SELECT * FROM s"),
+    MERGE.format(
+        "SELECT id, v, day FROM (SELECT *, rank() OVER (PARTITION BY id ORDER BY v) AS rn FROM s)"
+        " WHERE rn = 1"
+    ),
+    f"MERGE INTO t USING ({ROW}) n ON t.id = n.id AND t.day = n.day WHEN NOT MATCHED THEN INSERT *",
+    "UPDATE t SET id = :id WHERE id = :old",
+    f"INSERT INTO t REPLACE WHERE day = :day {ROW}",
+    "INSERT OVERWRITE t SELECT * FROM s",
+)
+
+
+@pytest.mark.parametrize("text", ALONE)
+def test_statements_that_break_a_key_by_themselves(text):
+    for answer in decide_invariants(jobs(text, layout=LAYOUTS[1]), BOTH):
+        assert answer.word == "broken"
+        assert answer.violation.alone
+        assert not answer.violation.half_done
+        assert not answer.keeps_alone
+
+
+def test_a_lookup_by_the_client_breaks_a_key_only_by_overlap():
+    for answer in decide_invariants(jobs(f"INSERT INTO t {ROW} WHERE :n = 0"), BOTH):
+        assert answer.word == "broken"
+        assert answer.violation.jobs == ("a", "a")
+        assert answer.keeps_alone
+
+
+def test_a_job_of_two_commits_breaks_a_key_by_overlap():
+    work = jobs(["DELETE FROM t WHERE id = :id", "INSERT INTO t VALUES (:id, :v, :day)"])
+    for answer in decide_invariants(work, BOTH):
+        assert answer.word == "broken"
+        assert answer.violation.jobs == ("a", "a")
+        assert not answer.violation.half_done
+
+
+def test_a_version_between_two_statements_is_half_done():
+    texts = ["INSERT INTO t VALUES (1, NULL, :day)", "DELETE FROM t WHERE v IS NULL"]
+    for answer in decide_invariants(jobs(texts, invariants=["not null(v)"]), BOTH):
+        assert answer.word == "broken"
+        assert answer.violation.alone
+        assert answer.violation.half_done
+
+
+def test_the_level_matters_for_a_blind_append():
+    """At WriteSerializable, a statement that reads does not abort for a concurrent blind append."""
+    guarded = f"INSERT INTO t {ROW} WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :id)"
+    work = jobs(guarded, "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0")
+    pairs = [answer.pairs for answer in decide_invariants(work, BOTH)]
+    assert "b commits while a runs" in pairs[0]
+    assert "b commits while a runs" not in pairs[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "invariant", "word"),
+    [
+        ("INSERT INTO t VALUES (:id, :v, :day)", "not null(v)", "kept"),
+        ("INSERT INTO t SELECT * FROM s", "not null(v)", "broken"),
+        ("INSERT INTO t SELECT * FROM s WHERE v IS NOT NULL", "not null(v)", "kept"),
+        ("UPDATE t SET v = NULL WHERE id = :id", "not null(v)", "broken"),
+        ("UPDATE t SET id = id + 1", "check(id > 0)", "kept"),
+        ("UPDATE t SET id = id - 1 WHERE id > 3", "check(id > 0)", "kept"),
+        ("UPDATE t SET id = id - 1", "check(id > 0)", "broken"),
+        ("INSERT INTO t VALUES (:id, :v, :day)", "count per day <= 2", "broken"),
+        ("INSERT INTO t VALUES (7, :v, :day)", "count per day <= 2 where id < 7", "kept"),
+        ("UPDATE t SET v = :v WHERE id = :id", "count per day <= 2", "kept"),
+        ("UPDATE t SET day = :day WHERE id = :id", "count per day <= 2", "broken"),
+        ("DELETE FROM t", "SELECT * FROM t WHERE id < 0", "kept"),
+    ],
+)
+def test_other_invariants(text, invariant, word):
+    assert words(jobs(text, invariants=[invariant])) == [word, word]
+
+
+def test_an_invariant_of_a_source_is_used_and_kept():
+    work = jobs(MERGE.format("SELECT * FROM s"), invariants=["t: unique(id)", "s: unique(id)"])
+    found = list(decide_invariants(work, BOTH))
+    assert {answer.word for answer in found} == {"kept"}
+    assert found[0].given == ("i1",)
+    assert found[1].given == ()
+
+
+def test_a_proof_uses_no_invariant_that_is_broken():
+    """The key of the source is not kept, so that of the target is not proved by it."""
+    texts = (MERGE.format("SELECT * FROM s"), "INSERT INTO s VALUES (:id, :v, :day)")
+    work = jobs(*texts, invariants=["t: unique(id)", "s: unique(id)"])
+    found = {(a.invariant.table, a.protocol): a.word for a in decide_invariants(work, BOTH)}
+    assert {found["s", name] for name in BOTH} == {"broken"}
+    assert "kept" not in {found["t", name] for name in BOTH}
+
+
+def test_a_violation_starts_with_what_is_given():
+    """Two rows of one key cannot be staged if the source has a key."""
+    texts = (MERGE.format("SELECT * FROM s"), "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0")
+    work = jobs(*texts, invariants=["t: unique(id)", "s: unique(id)"])
+    for answer in decide_invariants(work, BOTH):
+        for violation in answer.violations:
+            start = execute(violation.test).states[0]
+            assert not any(one.violations(start[one.table].rows()) for one in work.invariants)
+
+
+def test_what_is_not_understood_leaves_the_answer_open():
+    work = jobs(KEPT[0], "INSERT INTO t SELECT * FROM s PIVOT (max(v) FOR id IN (1))")
+    assert work.unread
+    for answer in decide_invariants(work, BOTH):
+        assert answer.word == "unknown"
+        assert "not understood: b" in answer.why[0]
+
+
+def test_without_examples_nothing_is_broken():
+    work = jobs("INSERT INTO t VALUES (:id, :v, :day)")
+    (answer,) = decide_invariants(work, BOTH[:1], examples=False)
+    assert (answer.word, answer.violations) == ("unknown", ())
+
+
+def test_runs_that_never_overlap_read_what_they_change():
+    text = "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0"
+    assert words(jobs(text, more="alone = true")) == ["kept", "kept"]
+
+
+def test_a_violation_that_duckdb_does_not_find_is_a_disagreement():
+    work = jobs("INSERT INTO t VALUES (:id, :v, :day)")
+    other = replace(work.invariants[0], query="SELECT * FROM t WHERE id IS NULL AND id = 1")
+    with pytest.raises(Disagreement, match="DuckDB finds no rows"):
+        list(decide_invariants(work, BOTH[:1], [other]))
+
+
+@pytest.mark.parametrize(
+    ("text", "invariant", "repairs"),
+    [
+        (
+            "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0",
+            "unique(id)",
+            ["never run at the same time: two runs of a", "write a as MERGE INTO t"],
+        ),
+        ("INSERT INTO t VALUES (:id, :v, :day)", "unique(id)", ["write a as MERGE INTO t"]),
+        (
+            MERGE.format("SELECT * FROM s"),
+            "unique(id)",
+            ["keep one row for each id in s: s: unique(id)"],
+        ),
+        ("INSERT INTO t SELECT * FROM s", "not null(v)", ["write a as INSERT INTO t SELECT id, v"]),
+        (
+            MERGE.format("SELECT * FROM s"),
+            "check(id > 0)",
+            [
+                "write a as MERGE INTO t USING (SELECT * FROM s) AS n ON t.id = n.id WHEN MATCHED AND"
+            ],
+        ),
+    ],
+)
+def test_repairs_are_proved(text, invariant, repairs):
+    work = jobs(text, invariants=[invariant])
+    for answer in decide_invariants(work, BOTH):
+        found = list(find_invariant_repairs(answer, work.invariants))
+        assert [one.title[: len(said)] for one, said in zip(found, repairs, strict=True)] == repairs
+        for one in found:
+            given = [*work.invariants]
+            if "s: unique(id)" in one.title:
+                continue
+            (again,) = decide_invariants(one.workload, [one.protocol], given)
+            assert again.word == "kept"
+
+
+def test_the_table_of_the_page_is_true():
+    """docs/invariants.md, Where released Delta keeps unique keys, and where not."""
+    rows = {
+        (KEPT[0],): "kept",
+        (KEPT[0], KEPT[5]): "kept",
+        ("INSERT INTO t VALUES (:id, :v, :day)",): "alone",
+        ("INSERT INTO t SELECT :id, :v, :day WHERE :n = 0",): "overlap",
+        (("DELETE FROM t WHERE id = :id", "INSERT INTO t VALUES (:id, :v, :day)"),): "two",
+        (f"INSERT INTO t REPLACE WHERE day = :day {ROW}",): "alone",
+    }
+    for texts, said in rows.items():
+        for answer in decide_invariants(jobs(*map(list_or_text, texts)), BOTH):
+            if said == "kept":
+                assert answer.word == "kept"
+            else:
+                assert answer.violation.alone == (said == "alone")
+                assert answer.keeps_alone == (said == "overlap")
+
+
+def list_or_text(given):
+    return given if isinstance(given, str) else list(given)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
+    from isolitmus.model.place import Place
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.statement import Read, Statement
@@ -45,6 +46,8 @@ class JobStatement(ReadableRepr):
     """Tables that jobs write to and that are read by a query which another table stands in for; any
     of their rows may matter.
     """
+    location: Place | None = None
+    """Its lines in the file; None if it was generated."""
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.sql}"
@@ -64,6 +67,10 @@ class UnreadStatement(ReadableRepr):
     """File, line and column of that."""
     tables: frozenset[str] | None = None
     """Names of its tables in lower case; None if they are not known."""
+    location: Place | None = None
+    """Its lines in the file; None if it was generated."""
+    sql: str = ""
+    """SQL as written, if it could be told from the rest of its file."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place}): {self.problem}"

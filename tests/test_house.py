@@ -133,6 +133,11 @@ BESIDE = {
         ("googleapis-common-protos", "grpcio", "grpcio-status", "zstandard"),
         "PySpark's client of Spark Connect imports them",
     ),
+    **dict.fromkeys(
+        ("check-jsonschema", "junitparser", "sarif-pydantic"),
+        "the tests have it check the formats of lint",
+    ),
+    "pyyaml": "the tests read the GitHub action with it",
     "numpydoc": "the tests have it check docstrings",
     "deltalake": "imported by a program that runs in an environment of its own",
     "pytest-timeout": "the tests have a limit",

@@ -286,7 +286,7 @@ def _sentence(meeting: PairPrediction) -> str:
     else:
         values = "" if meeting.condition else "parameter values and "
         aborts, some = "can abort", f", for some {values}rows"
-    said = f"{loser} {aborts} with {alternatives(list(meeting.examples))} {commits}{some}."
+    said = f"{loser} {aborts} with {alternatives(meeting.exceptions)} {commits}{some}."
     if meeting.perhaps:
         said += f" Unknown: whether also with {alternatives(meeting.perhaps)}."
     ends = dict.fromkeys(RETRIES[end] for outcomes in meeting.retries.values() for end in outcomes)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JobPrediction",
     "PairPrediction",
+    "PairPredictor",
     "ParameterComparison",
     "implied_comparisons",
     "parameter_comparisons",
@@ -206,6 +207,13 @@ class PairPrediction(ReadableRepr):
     """Exceptions with neither an example nor a proof that they are impossible."""
     why: str = ""
     """Reason why something is unknown."""
+    shown: tuple[str, ...] = ()
+    """Exceptions whose examples were executed, but are not kept here."""
+
+    @property
+    def exceptions(self) -> tuple[str, ...]:
+        """Exceptions for which an example was executed."""
+        return tuple(self.examples) or self.shown
 
     def __repr__(self) -> str:
         when = " and ".join(self.condition)
@@ -345,7 +353,7 @@ def predict_workload(
         raise LitmusError(
             f"{workload.name}: no job writes to a table, so no job can abort; add a job that writes"
         )
-    rows = _Rows(workload, protocol, examples)
+    rows = PairPredictor(workload, protocol, examples)
     found: list[tuple[PairPrediction, ...]] = []
     ended: Limit | None = None
     try:
@@ -381,7 +389,7 @@ def _engine(spec: Spec, workload: Workload) -> str:
 
 
 def _found(
-    rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
+    rows: PairPredictor, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
 ) -> Iterator[tuple[PairPrediction, ...]]:
     """Yield the rows as they become known."""
     if processes > 1:
@@ -397,7 +405,7 @@ def _writers(workload: Workload) -> list[JobStatement]:
     return [one for one in workload.statements if not isinstance(one.statement, Read)]
 
 
-class _Rows:
+class PairPredictor:
     """Predictions for one statement after another, under one protocol.
 
     Pairs of statements with the same shapes share formulas and values of examples. These are made
@@ -420,16 +428,17 @@ class _Rows:
             self.alike.setdefault(self.cast.shape(one).key, []).append(one)
         self._shared: dict[tuple[str, str], PairFormulas] = {}
 
-    def __reduce__(self) -> tuple[type[_Rows], tuple[Workload, Spec, bool]]:
-        return _Rows, self.given
+    def __reduce__(self) -> tuple[type[PairPredictor], tuple[Workload, Spec, bool]]:
+        return PairPredictor, self.given
 
     def of(self, name: str) -> tuple[PairPrediction, ...]:
         """Return the predictions for the statement with this name."""
-        return tuple(self._pair(self.every[name], winner) for winner in self.every.values())
+        return tuple(self.pair(self.every[name], winner) for winner in self.every.values())
 
-    def _pair(
+    def pair(
         self, loser: JobStatement | UnreadStatement, winner: JobStatement | UnreadStatement
     ) -> PairPrediction:
+        """Return the prediction for two statements of the workload."""
         if not self.cast.workload.overlap(loser.job, winner.job):
             return PairPrediction(loser.name, winner.name, "apart")
         if isinstance(loser, UnreadStatement) or isinstance(winner, UnreadStatement):
@@ -478,7 +487,7 @@ def _not_understood(
 
 
 def _shared_out(
-    rows: _Rows, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
+    rows: PairPredictor, losers: Sequence[str], processes: int, tell: Callable[[str], None] | None
 ) -> Iterator[tuple[PairPrediction, ...]]:
     """Yield the rows in order, computed by several processes."""
     from concurrent.futures.process import BrokenProcessPool
@@ -502,10 +511,10 @@ def _shared_out(
 class _Shared:
     """Task of a worker process."""
 
-    rows: ClassVar[_Rows]
+    rows: ClassVar[PairPredictor]
 
 
-def _begin(rows: _Rows) -> None:
+def _begin(rows: PairPredictor) -> None:
     _Shared.rows = rows
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
+from isolitmus.model.place import Place
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
@@ -27,7 +28,7 @@ from isolitmus.model.sql.statement import (
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
 from isolitmus.model.workload import Job, JobStatement, UnreadStatement
 from isolitmus.specs.files.client_file import apply_confs, conf_value
-from isolitmus.specs.files.toml_reader import NAME, Node, show_value
+from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
 from isolitmus.specs.sql.configuration import (
     JOB_CONFS,
     OVERWRITE_MODE,
@@ -80,6 +81,10 @@ UNLESS = re.compile(
 NO_EFFECT = "no effect on conflicts"
 SHOWN = 120
 """Maximum length of a statement in an assumption."""
+LINE = re.compile(r":(\d+)(?::(\d+))?$")
+"""Line and column at the end of a place."""
+PRECEDING = re.compile(BLANK)
+"""Comments before a statement."""
 STATEMENTS = (
     Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace, Restore,
 )  # fmt: skip
@@ -143,8 +148,11 @@ class JobReader:
     unread: list[tuple[UnreadStatement, IsolitmusError]] = field(default_factory=list)
     """Statements that are not understood, each with the error about it."""
 
-    def job(self, name: str, node: Node) -> Job:
-        """Return a job; refuse parameters that no statement uses or that are shared already."""
+    def job(self, name: str, node: Node, spans: Sequence[tuple[int, int]] = ()) -> Job:
+        """Return a job; refuse parameters that no statement uses or that are shared already.
+
+        `spans` are the positions of its statements in the file, if these are known.
+        """
         if not NAME.fullmatch(name):
             node.refuse(f"job '{name}': invalid name; use letters, digits and _")
         if isinstance(node.value, str | list):
@@ -167,7 +175,9 @@ class JobReader:
         types |= self.undeclared(node, texts, queries, {*types, *queries.value})
         let = {key: self.let(key, queries, types) for key in queries.value}
         every = {**types, **{key: query.type for key, query in let.items()}}
-        statements = tuple(self.statements(name, texts, node, every, let))
+        places = _places(node, texts, spans)
+        placed = list(zip(texts, places, strict=True))
+        statements = tuple(self.statements(name, placed, node, every, let))
         where, known = _where(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
@@ -183,21 +193,21 @@ class JobReader:
     def statements(
         self,
         name: str,
-        texts: Sequence[str],
+        texts: Sequence[tuple[str, Place]],
         node: Node,
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = _confs(node)
-        sets = [SET.fullmatch(text) for text in texts]
+        sets = [SET.fullmatch(text) for text, _ in texts]
         over = [
             found is None and (PASSED.match(text) is not None or self.exists(text))
-            for text, found in zip(texts, sets, strict=True)
+            for (text, _), found in zip(texts, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
         number = 0
-        for text, found, passed in zip(texts, sets, over, strict=True):
+        for (text, place), found, passed in zip(texts, sets, over, strict=True):
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
                 self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
@@ -210,10 +220,11 @@ class JobReader:
             try:
                 one = self.statement(title, text, node, _ReadWith(types, let, confs))
             except SqlError as error:
-                self.unread.append((self._unread(title, text, error), error))
+                left_out = replace(self._unread(title, text, error), location=place, sql=text)
+                self.unread.append((left_out, error))
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
-            yield replace(one, statement=changed, conf=dict(confs))
+            yield replace(one, statement=changed, conf=dict(confs), location=place)
 
     def exists(self, text: str) -> bool:
         """Return whether a statement creates a declared Delta table, unless it exists."""
@@ -223,10 +234,10 @@ class JobReader:
         )
         return bool(named & {name.lower() for name in self.schemas})
 
-    def leave_out(self, job: str, error: IsolitmusError) -> None:
+    def leave_out(self, job: str, node: Node, error: IsolitmusError) -> None:
         """Leave out a job with a mistake as not understood."""
         self.unread[:] = [one for one in self.unread if one[0].job != job]
-        self.unread.append((unread_job(job, error), error))
+        self.unread.append((unread_job(job, error, node.source), error))
 
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
@@ -451,16 +462,43 @@ class JobReader:
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 
-def unread_job(name: str, error: IsolitmusError) -> UnreadStatement:
-    """Return a job that is not understood, with what an error says of it.
+def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -> UnreadStatement:
+    """Return a job that is not understood, with what an error says of it and of its file.
 
     Examples
     --------
     >>> print(unread_job("load", SqlError("load.sql:3:5, job load: unknown table 's'")))
     load (load.sql:3:5): unknown table 's'
     """
-    place, _, problem = str(error).partition("\n")[0].partition(": ")
-    return UnreadStatement(name, name, problem, place.partition(",")[0])
+    told, _, problem = str(error).partition("\n")[0].partition(": ")
+    place = told.partition(",")[0]
+    location = None
+    if source is not None:
+        found = LINE.search(place)
+        line = int(found[1]) if found else 1
+        column = int(found[2] or 1) if found else 1
+        location = Place(source.label, line, column, line, source.path)
+    return UnreadStatement(name, name, problem, place, location=location)
+
+
+def _places(node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Place]:
+    """Return the places of the statements of a job, without the comments before each."""
+    source, found = node.source, []
+    if spans:
+        for start, end in spans:
+            begun = PRECEDING.match(source.text, start, end)
+            found.append(source.span(begun.end() if begun else start, end))
+        return found
+    after = 0
+    for text in texts:
+        at = source.text.find(text, after) if after else source.offset(node.under("sql"), text)
+        if at is None or at < 0:
+            found.append(source.key_place(node.under("sql")))
+            continue
+        begun = PRECEDING.match(text)
+        found.append(source.span(at + (begun.end() if begun else 0), at + len(text.rstrip())))
+        after = at + len(text)
+    return found
 
 
 def _name(title: tuple[str, int]) -> str:

@@ -11,12 +11,14 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
+from isolitmus.model.place import Place
 from isolitmus.model.sql.types import RANGES, EvaluationError
 from isolitmus.model.sql.values import rescale, sort_rows
 from isolitmus.specs.disk.input_files import DEEPEST, ENTRIES, TEXT, inner_values, is_deeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
@@ -83,6 +85,8 @@ class Source:
 
     label: str
     text: str = ""
+    path: Path | None = None
+    """Path of the file; None if the text is in no file."""
 
     def refuse(self, problem: str, where: str = "") -> NoReturn:
         """Raise a LitmusError about the key `where`, by default the first word of `problem`."""
@@ -114,6 +118,24 @@ class Source:
         start = sum(map(len, self.text.splitlines(keepends=True)[: max(line - 1, 0)]))
         found = self.text.find(text, start) if text else -1
         return None if found < 0 else found
+
+    def span(self, start: int, end: int) -> Place:
+        r"""Return the place of the characters from `start` to `end`.
+
+        Examples
+        --------
+        >>> Source("a.sql", "-- all\nDELETE FROM t\n").span(7, 20)[:4]
+        ('a.sql', 2, 1, 2)
+        """
+        line = self.text.count("\n", 0, start) + 1
+        column = start - self.text.rfind("\n", 0, start)
+        last = line + self.text.count("\n", start, end)
+        return Place(self.label, line, column, last, self.path)
+
+    def key_place(self, where: str) -> Place:
+        """Return the place of the line that sets a key, or of the nearest table around it."""
+        line = max(_line(self.text, where), 1)
+        return Place(self.label, line, 1, line, self.path)
 
     def node(self) -> Node:
         """Return the whole document; LitmusError if it is not TOML."""

@@ -15,6 +15,7 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, Workload
+from isolitmus.specs.disk.input_files import ENTRIES
 from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.table_ddl import read_ddl
@@ -26,7 +27,7 @@ from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
@@ -210,7 +211,18 @@ def _level(document: Node, level: object) -> str | None:
     return folded[level.lower()]
 
 
-KNOWN = ("title", "ddl", "table", "tables", "shared", "distinct", "jobs", "level", "invariants")
+KNOWN = (
+    "title",
+    "ddl",
+    "table",
+    "tables",
+    "shared",
+    "distinct",
+    "apart",
+    "jobs",
+    "level",
+    "invariants",
+)
 
 
 def read_workload(
@@ -247,7 +259,7 @@ def read_workload(
     ({'day': 'DATE'}, "day < DATE '2026-01-01'")
     """
     label = path.name if path is not None else f"{name}.toml"
-    return build_workload(Source(label, text).node(), name, path, logged=logged)
+    return build_workload(Source(label, text, path).node(), name, path, logged=logged)
 
 
 def build_workload(
@@ -257,7 +269,11 @@ def build_workload(
     sources: Mapping[str, Source] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
     *,
+    spans: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    schedule: Node | None = None,
     each: bool = False,
+    partial: bool = False,
+    whole: bool = True,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -273,45 +289,55 @@ def build_workload(
         File of each job, if each has its own.
     logged : sequence of LoggedDeclaration
         Existing tables, which the document need not declare.
+    spans : mapping of str to sequence of (int, int), optional
+        Positions of the statements of each job in its file.
+    schedule : Node, optional
+        Table with the keys `shared`, `distinct` and `apart`, by default the document.
     each : bool
         Whether a job with a mistake is left out as not understood; otherwise it is an error.
+    partial : bool
+        Whether no statement has to be understood; otherwise that is an error.
+    whole : bool
+        Whether these are all jobs of the schedule, so that it must not name others.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
     schemas, level, formats, left_out = workload_tables(document, logged)
-    shared = types_in(document.at("shared", document.get("shared", dict, {})))
+    schedule = schedule or document
+    shared = types_in(schedule.at("shared", schedule.get("shared", dict, {})))
     besides = (
         f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
         else "add its CREATE TABLE to the DDL"
     )
-    given = document.inner("jobs", most=300)
+    given = document.inner("jobs", most=300 if sources is None else ENTRIES)
     schemas = dict(schemas)
     reader = JobReader(schemas, shared, formats, besides, written_tables(list(_texts(given.value))))
     jobs: dict[str, Job] = {}
-    if not given.value:
+    if not given.value and not partial:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
     for job, node in given.items():
         if sources is not None:
             node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - same job
         try:
-            jobs[job] = reader.job(job, node)
+            jobs[job] = reader.job(job, node, (spans or {}).get(job, ()))
         except (LitmusError, SqlError) as error:
             if not each:
                 raise
-            reader.leave_out(job, error)
+            reader.leave_out(job, node, error)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
-    apart = _apart(given, jobs)
+    named = {*jobs, *(one.job for one, _ in reader.unread)}
+    apart = _apart(given, jobs) | _apart_pairs(schedule, named, whole=whole)
     jobs = {name: job for name, job in jobs.items() if job.statements}
-    if not jobs and reader.unread:
+    if not jobs and reader.unread and not partial:
         raise reader.unread[0][1]
-    if not jobs:
+    if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
-        _distinct(document, jobs, shared),
+        _distinct(schedule, jobs, shared, whole=whole),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), _invariants(document, schemas, jobs),
         {one.schema.name: one.keys for one in reader.instead if one.keys},
@@ -363,25 +389,54 @@ def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:
 
 
 def _distinct(
-    document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type]
+    document: Node, jobs: Mapping[str, Job], shared: Mapping[str, Type], *, whole: bool
 ) -> tuple[str, ...]:
     """Return the parameters that differ between concurrent runs."""
-    for name in (found := document.strings("distinct")):
+    where = document.under("distinct")
+    found: list[str] = []
+    for name in document.strings("distinct"):
         types = {job.parameters[name]: job for job in jobs.values() if name in job.parameters}
         if name in shared:
             document.refuse(
                 f"distinct names '{name}', but shared parameters have one value in all runs;"
-                " remove it"
+                " remove it",
+                where,
             )
+        if not types and not whole:
+            continue
         if not types:
             known = [p for job in jobs.values() for p in job.parameters if p not in shared]
             document.refuse(
-                f"distinct names '{name}', but no job has this parameter{near(name, known)}"
+                f"distinct names '{name}', but no job has this parameter{near(name, known)}", where
             )
         if len(types) > 1:
             said = ", ".join(f"{type_} in {job.name}" for type_, job in types.items())
-            document.refuse(f"distinct names '{name}', but the parameter has several types: {said}")
-    return found
+            document.refuse(
+                f"distinct names '{name}', but the parameter has several types: {said}", where
+            )
+        found.append(name)
+    return tuple(found)
+
+
+def _apart_pairs(
+    schedule: Node, jobs: Collection[str], *, whole: bool
+) -> frozenset[tuple[str, str]]:
+    """Return the pairs of jobs in the key `apart`, in both directions."""
+    found: set[tuple[str, str]] = set()
+    for pair in schedule.get("apart", list, []):
+        names = pair if isinstance(pair, list) else []
+        if len(names) != 2 or not all(isinstance(job, str) for job in names):
+            schedule.refuse(
+                f'apart holds {show_value(pair)}; write pairs of jobs, such as ["a", "b"]',
+                schedule.under("apart"),
+            )
+        for job in names:
+            if whole and job not in jobs:
+                schedule.refuse(
+                    f"apart: unknown job '{job}'{near(job, jobs)}", schedule.under("apart")
+                )
+        found |= {(names[0], names[1]), (names[1], names[0])}
+    return frozenset(found)
 
 
 def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:

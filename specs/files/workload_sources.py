@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 __all__ = [
     "JobText",
     "as_workload",
+    "files_workload",
     "parametrize_templates",
     "read_job_text",
     "replace_statement",
     "split_statements",
+    "sql_files",
     "workload",
     "workloads",
 ]
@@ -78,6 +80,8 @@ class JobText(NamedTuple):
 
     statements: tuple[str, ...]
     passed_over: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...] = ()
+    """Positions of the statements in the text."""
 
 
 def read_job_text(source: Source) -> JobText:
@@ -99,21 +103,24 @@ def read_job_text(source: Source) -> JobText:
             source, left.start(), f"unsupported template '{word}'; write the SQL that it generates"
         )
     found: list[str] = []
+    spans: list[tuple[int, int]] = []
     passed: list[str] = []
     views: dict[str, str] = {}
-    for statement in split_statements(source.text):
+    for start, statement in _statements_at(source.text):
         if view := VIEW.fullmatch(statement):
             views[view["name"]] = _with_views(view["query"], views)
         elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
+            spans.append((start, start + len(statement)))
         elif PASSED.match(statement):
             if MATTERS.search(statement):
                 problem = f"unsupported: '{statement}' may affect commits"
-                _refuse(source, source.text.index(statement), f"{problem}; remove it")
+                _refuse(source, start, f"{problem}; remove it")
             passed.append(statement)
         else:
             found.append(_with_views(statement, views))
-    return JobText(tuple(found), tuple(passed))
+            spans.append((start, start + len(statement)))
+    return JobText(tuple(found), tuple(passed), tuple(spans))
 
 
 def _refuse(source: Source, start: int, problem: str) -> NoReturn:
@@ -160,12 +167,17 @@ def split_statements(text: str) -> Iterator[str]:
     >>> list(split_statements("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
     ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
     """
+    return (statement for _, statement in _statements_at(text))
+
+
+def _statements_at(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the position and the text of each statement."""
     hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
     start = 0
     for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
         statement = text[start:end].strip()
         if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
-            yield statement
+            yield text.index(statement, start), statement
         start = end + 1
 
 
@@ -205,7 +217,7 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     known = shipped_files("workloads")
     folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
     if folder is not None and folder.is_dir():
-        return _of_sql(_sql_files(folder, ddl), ddl, logged, folder)
+        return _of_sql(sql_files(folder, ddl), ddl, logged, folder)
     texts = [name for name in names if name.endswith(".sql")]
     if texts:
         other = next((name for name in names if name not in texts), None)
@@ -232,14 +244,44 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
 
 
-def _sql_files(folder: Path, ddl: Path | None) -> list[Path]:
+def files_workload(
+    paths: Sequence[Path],
+    folder: Path,
+    *,
+    ddl: Path | None = None,
+    tables: Sequence[str] = (),
+    schedule: Node | None = None,
+    whole: bool = True,
+) -> Workload:
+    """Return the workload of SQL files; jobs that are not understood are left out.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        SQL files, in `folder` or below.
+    folder : Path
+        Folder to which the names of files are relative.
+    ddl : Path, optional
+        File with CREATE TABLE statements, in addition to those in the files.
+    tables : sequence of str
+        Folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
+    schedule : Node, optional
+        Table with the keys `shared`, `distinct` and `apart`, as in a workload file.
+    whole : bool
+        Whether these are all jobs of the schedule, so that it must not name others.
+    """
+    logged = [read_declared_table(given) for given in tables]
+    return _of_sql(paths, ddl, logged, folder, schedule, partial=True, whole=whole)
+
+
+def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
     """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
     found = [
         path
         for path in sorted(folder.rglob("*.sql"))
         if path.is_file()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and (ddl is None or not path.samefile(ddl))
+        and (ddl is None or real_path(path) != real_path(ddl))
     ]
     if not found:
         raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")
@@ -272,6 +314,10 @@ def _of_sql(
     ddl: Path | None,
     logged: Sequence[LoggedDeclaration],
     folder: Path | None = None,
+    schedule: Node | None = None,
+    *,
+    partial: bool = False,
+    whole: bool = True,
 ) -> Workload:
     """Return the workload of SQL files, one job per file; comments give types and conditions.
 
@@ -279,6 +325,7 @@ def _of_sql(
     """
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
     made = "" if ddl is None else read_text(ddl, LitmusError)
     tables: dict[str, str] = {}
     if folder is not None:
@@ -294,15 +341,20 @@ def _of_sql(
                 f"{path}: another file has the name {name} as well, and job names are file names;"
                 " rename one of them"
             )
-        source = sources[name] = Source(label, text)
+        source = sources[name] = Source(label, text, path)
         try:
             found = read_job_text(source)
         except SqlError as error:
             if folder is None:
                 raise
-            unread.append(unread_job(name, error))
+            unread.append(unread_job(name, error, source))
             continue
         statements = [*found.statements]
+        spans[name] = [
+            span
+            for span, one in zip(found.spans, statements, strict=True)
+            if folder is None or not CREATES.match(one)
+        ]
         if folder is not None:
             told += _take_tables(statements, source, tables)
         told += [f"{label}: '{one}' has no effect on conflicts." for one in found.passed_over]
@@ -325,7 +377,10 @@ def _of_sql(
     name = " ".join(path.stem for path in paths) if folder is None else real_path(folder).name
     source = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", source)
-    work = build_workload(document, name, sources=sources, logged=logged, each=folder is not None)
+    work = build_workload(
+        document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
+        each=folder is not None, partial=partial, whole=whole,
+    )  # fmt: skip
     return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
 
 

@@ -63,14 +63,14 @@ def test_what_is_predicted_is_written(jobs, call):
     ],
 )
 def test_rows_are_printed_when_they_are_known(call, monkeypatch, end, status, last):
-    asked = prediction._Rows.of
+    asked = prediction.PairPredictor.of
 
     def of(rows, loser):
         if loser == "upsert":
             raise end
         return asked(rows, loser)
 
-    monkeypatch.setattr(prediction._Rows, "of", of)
+    monkeypatch.setattr(prediction.PairPredictor, "of", of)
     found, out, err = call("predict", "shop", "--cores", "1")
     lines = out.splitlines()
     assert (found, lines[4]) == (status, "ingest   .       .       .      .       .")

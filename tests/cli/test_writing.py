@@ -29,6 +29,8 @@ WRITERS = {
     ("robust", "html"): ["shop"],
     ("robust", "save"): ["shop"],
     ("robust", "certificate"): ["shop"],
+    ("lint", "save"): ["shop"],
+    ("lint", "out"): ["shop"],
     ("audit", "html"): ["t"],
     ("audit", "evidence"): ["t"],
     ("audit", "out"): ["t", "--spark"],
@@ -44,7 +46,8 @@ WRITERS = {
     ("export", "pyspark"): ["reorder"],
 }
 """Every option that names what is written, and a use of its command."""
-FOLDERS = {pair for pair in WRITERS if pair[1] == "out"} | {
+FOLDERS = {pair for pair in WRITERS if pair[1] == "out" and pair[0] != "lint"} | {
+    ("lint", "save"),
     ("predict", "save"),
     ("robust", "save"),
     ("robust", "certificate"),

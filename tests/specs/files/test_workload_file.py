@@ -803,3 +803,33 @@ def test_what_another_job_writes_may_be_any_rows_and_is_read():
     fill, land, every = work.statements
     assert (fill.reads, land.reads, every.reads) == (("s",), (), ("t",))
     assert len(work.left_out) == 2
+
+
+def apart(pairs):
+    return (
+        f"apart = {pairs}\n"
+        'ddl = "CREATE TABLE t (id INT) USING delta"\n'
+        '[jobs.a]\nsql = "DELETE FROM t WHERE id = 1"\n[jobs.b]\nsql = """\nDELETE FROM t\n"""\n'
+    )
+
+
+def test_pairs_of_jobs_that_never_overlap_may_be_named():
+    found = read_workload(apart('[["a", "b"], ["b", "b"]]'), "w")
+    pairs = [(x, y) for x in "ab" for y in "ab" if not found.overlap(x, y)]
+    assert pairs == [("a", "b"), ("b", "a"), ("b", "b")]
+    assert [str(one.location) for one in found.statements] == ["w.toml:4:8", "w.toml:7:1"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ('[["a"]]', "w.toml:1: apart holds ['a']; write pairs of jobs"),
+        ('["a", "b"]', "w.toml:1: apart holds 'a'; write pairs of jobs"),
+        ('[["a", "bb"]]', "w.toml:1: apart: unknown job 'bb'; did you mean 'b'?"),
+        ("1", "w.toml:1: apart is 1; expected a list"),
+    ],
+)
+def test_other_values_of_apart_are_refused(pairs, said):
+    with pytest.raises(IsolitmusError) as refused:
+        read_workload(apart(pairs), "w")
+    assert str(refused.value).startswith(said)

@@ -1,0 +1,1 @@
+"""Linter of jobs: findings of rules, with places, fingerprints and cached answers."""

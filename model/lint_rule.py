@@ -1,0 +1,156 @@
+"""Rules of ``isolitmus lint``: stable codes, names, severities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from isolitmus.model.errors import near
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["RULES", "LintRule", "Severity", "chosen_codes", "codes_of", "unknown_code"]
+
+Severity = Literal["error", "warning", "note"]
+
+
+class LintRule(NamedTuple):
+    """Rule of ``isolitmus lint``.
+
+    Examples
+    --------
+    >>> RULES["ISO201"].anchor
+    'iso201-jobs-may-conflict'
+    """
+
+    code: str
+    """Stable code."""
+    name: str
+    """Name in words, joined by hyphens."""
+    summary: str
+    """Meaning in one sentence."""
+    severity: Severity
+    default: bool = True
+    """Whether the rule is on if nothing is selected."""
+    unknown: bool = False
+    """Whether a finding says that an answer is unknown; with ``--strict`` it fails."""
+
+    @property
+    def anchor(self) -> str:
+        """Anchor of the section about the rule in docs/lint.md."""
+        return f"{self.code.lower()}-{self.name}"
+
+
+_EVERY = (
+    LintRule(
+        "ISO001",
+        "statement-not-understood",
+        "The statement is outside the SQL that isolitmus models, so its conflicts are unknown.",
+        "note",
+        unknown=True,
+    ),
+    LintRule("ISO002", "unused-ignore", "The ignore comment suppresses no finding.", "warning"),
+    LintRule(
+        "ISO003",
+        "invalid-ignore",
+        "The ignore comment has no code, or a code that no rule has.",
+        "warning",
+    ),
+    LintRule(
+        "ISO004",
+        "job-never-runs",
+        "No parameter values satisfy the condition of the job.",
+        "warning",
+    ),
+    LintRule(
+        "ISO201",
+        "jobs-may-conflict",
+        "Some concurrent runs of the two statements end with an abort of one of them.",
+        "warning",
+    ),
+    LintRule(
+        "ISO202",
+        "jobs-always-conflict",
+        "Whenever both statements write something concurrently, the one that commits last aborts.",
+        "error",
+    ),
+    LintRule(
+        "ISO301",
+        "not-write-serializable",
+        "Overlapping runs may leave a table that no serial order of the jobs produces.",
+        "error",
+    ),
+    LintRule(
+        "ISO302",
+        "not-log-serializable",
+        "Overlapping runs may leave versions that the order of the log does not produce serially.",
+        "warning",
+        default=False,
+    ),
+    LintRule(
+        "ISO303",
+        "answer-unknown",
+        "It is unknown whether a rule holds for the statements.",
+        "note",
+        unknown=True,
+    ),
+)
+RULES = {rule.code: rule for rule in _EVERY}
+"""Rules by code, in the order of their codes."""
+EVERYTHING = "ALL"
+"""Selector of every rule."""
+
+
+def codes_of(selector: str) -> frozenset[str]:
+    """Return the codes that a selector stands for: a code, the beginning of codes, or ``ALL``.
+
+    Examples
+    --------
+    >>> sorted(codes_of("ISO20")), codes_of("ISO9")
+    (['ISO201', 'ISO202'], frozenset())
+    """
+    if selector == EVERYTHING:
+        return frozenset(RULES)
+    long_enough = selector.startswith("ISO")
+    return frozenset(code for code in RULES if long_enough and code.startswith(selector))
+
+
+def unknown_code(selector: str) -> str:
+    """Return the message about a selector that stands for no rule.
+
+    Examples
+    --------
+    >>> unknown_code("IS0301")
+    "unknown rule 'IS0301'; did you mean 'ISO301'?"
+    """
+    return f"unknown rule '{selector}'{near(selector, [*RULES, EVERYTHING])}"
+
+
+def chosen_codes(
+    select: Iterable[str] | None, extend: Iterable[str], ignore: Iterable[str]
+) -> frozenset[str]:
+    """Return the codes of the rules that are on.
+
+    Parameters
+    ----------
+    select : iterable of str, optional
+        Selectors of all rules that are on; by default, the rules that are on by default.
+    extend : iterable of str
+        Selectors of further rules that are on.
+    ignore : iterable of str
+        Selectors of rules that are off. Of several selectors for a rule, the longest decides.
+
+    Examples
+    --------
+    >>> sorted(chosen_codes(["ISO2", "ISO302"], [], ["ISO201"]))
+    ['ISO202', 'ISO302']
+    """
+    usual = () if select is not None else (code for code, rule in RULES.items() if rule.default)
+    on = dict.fromkeys(usual, -1)
+    off: dict[str, int] = {}
+    for weights, selectors in ((on, (*(select or ()), *extend)), (off, ignore)):
+        for selector in selectors:
+            weight = 0 if selector == EVERYTHING else len(selector)
+            for code in codes_of(selector):
+                weights[code] = max(weights.get(code, -1), weight)
+    return frozenset(code for code, weight in on.items() if weight > off.get(code, -2))

@@ -1,0 +1,125 @@
+"""Input of ``isolitmus lint``: the workload of some paths, and the ignore comments in its files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
+from isolitmus.specs.disk.input_files import (
+    is_file,
+    is_folder,
+    is_there,
+    read_text,
+    real_path,
+    shipped_files,
+)
+from isolitmus.specs.files.ignore_comments import read_ignore_comments
+from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.toml_reader import Source
+from isolitmus.specs.files.workload_file import build_workload
+from isolitmus.specs.files.workload_sources import files_workload, sql_files
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.ignore_comments import IgnoreComment
+    from isolitmus.specs.files.lint_settings import LintSettings
+
+__all__ = ["LintSources", "read_lint_sources"]
+
+
+class LintSources(NamedTuple):
+    """Workload to lint, and the ignore comments in its files."""
+
+    workload: Workload
+    comments: tuple[IgnoreComment, ...]
+
+
+def read_lint_sources(
+    names: Sequence[str], settings: LintSettings, *, whole: bool = True
+) -> LintSources:
+    """Return the workload of some paths and its ignore comments.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Folders and SQL files; or one workload file, or the name of a shipped workload.
+    settings : LintSettings
+        DDL, tables, excluded files, and schedule.
+    whole : bool
+        Whether the paths hold all jobs, so that the schedule must not name others.
+
+    Raises
+    ------
+    IsolitmusError
+        If a path does not exist or holds no SQL, or if no table is declared.
+    """
+    known = shipped_files("workloads")
+    if len(names) == 1 and (names[0] in known or names[0].endswith(".toml")):
+        return _of_workload_file(known.get(names[0]) or Path(names[0]), settings)
+    paths = [Path(name) for name in names]
+    found: dict[Path, Path] = {}
+    for path in paths:
+        for each in _files_of(path, settings, known):
+            if not settings.is_excluded(each):
+                found.setdefault(real_path(each), each)
+    if not found:
+        raise IsolitmusError(
+            f"{', '.join(names)}: every SQL file is excluded; change 'exclude' in {settings.path}"
+        )
+    if len(paths) == 1 and is_folder(paths[0]):
+        folder, files = paths[0], list(found.values())
+    else:
+        folder, files = Path(os.path.commonpath([path.parent for path in found])), list(found)
+    work = files_workload(
+        files,
+        folder,
+        ddl=settings.ddl,
+        tables=settings.tables,
+        schedule=settings.schedule,
+        whole=whole,
+    )
+    comments = (
+        one
+        for path in files
+        for one in read_ignore_comments(
+            read_text(path, LitmusError), path.relative_to(folder).as_posix(), path
+        )
+    )
+    return LintSources(work, tuple(comments))
+
+
+def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> list[Path]:
+    """Return the SQL files of a path; raise IsolitmusError if it has none."""
+    if is_folder(path):
+        return sql_files(path, settings.ddl)
+    if str(path) in known:
+        raise IsolitmusError(f"'{path}' is a workload; lint it alone")
+    if not is_there(path):
+        raise UnknownName(
+            f"no file or folder '{path}'{near(str(path), known)}; give a folder, files NAME.sql,"
+            " or a workload"
+        )
+    if path.suffix != ".sql" or not is_file(path):
+        raise IsolitmusError(
+            f"'{path}' is not an SQL file; give folders and files NAME.sql, or one workload file"
+        )
+    return [path]
+
+
+def _of_workload_file(path: Path, settings: LintSettings) -> LintSources:
+    """Return the workload of a TOML file; jobs that are not understood are left out."""
+    if settings.schedule is not None:
+        settings.schedule.refuse(
+            f"schedule is for SQL files; write its keys into {path.name}", settings.schedule.path
+        )
+    if settings.ddl is not None:
+        raise IsolitmusError("--ddl is for SQL files only; a workload file has the key 'ddl'")
+    text = read_text(path, LitmusError)
+    logged = [read_declared_table(given) for given in settings.tables]
+    source = Source(path.name, text, path)
+    work = build_workload(source.node(), path.stem, path, logged=logged, each=True, partial=True)
+    return LintSources(work, tuple(read_ignore_comments(text, path.name, path)))

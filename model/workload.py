@@ -125,6 +125,8 @@ class Workload(ReadableRepr):
     """
     unread: tuple[UnreadStatement, ...] = ()
     """Statements that are not understood; the jobs have only the others."""
+    schedule: str = ""
+    """Assumption about what may overlap, which an answer names first; empty if there is none."""
     level: str | None = None
     """Value of the tables' property delta.isolationLevel, if it is set."""
     text: str = ""
@@ -141,6 +143,7 @@ class Workload(ReadableRepr):
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions about its tables and about the times of runs."""
         return (
+            *([self.schedule] if self.schedule else ()),
             *(
                 f"No program writes to {table} while jobs run: it has the format {format_}, without"
                 " a commit protocol."

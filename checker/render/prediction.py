@@ -62,6 +62,8 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
     """Yield the title, the caption and the head of the grid of these statements."""
     many_statements = count_of(len(names), "statement that writes", "statements that write")
+    if workload.schedule:
+        yield f"Assumed: {workload.schedule}"
     yield (
         f"{workload.title}: {count_of(len(workload.job_names), 'job')}, {many_statements}, under"
         f" {protocol}"
@@ -109,7 +111,8 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
         yield 'If all of them hold, "always" means: if both statements write something (proved).'
     yield ""
     yield f"Valid for {prediction.engine}."
-    yield from assumed_lines(prediction.workload.assumptions)
+    workload = prediction.workload
+    yield from assumed_lines([one for one in workload.assumptions if one != workload.schedule])
     yield from unread_lines(prediction.workload)
 
 

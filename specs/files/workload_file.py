@@ -309,7 +309,7 @@ def build_workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(document, jobs, shared),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
-        tuple(one for one, _ in reader.unread), level, document.source.text, path,
+        tuple(one for one, _ in reader.unread), "", level, document.source.text, path,
     )  # fmt: skip
 
 

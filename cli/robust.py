@@ -154,7 +154,9 @@ def robust(
 
 
 def _say_answer(answers: Sequence[Robustness]) -> None:
-    """Print the answer and the table of verdicts."""
+    """Print what may overlap, the answer and the table of verdicts."""
+    if schedule := answers[0].workload.schedule:
+        say(f"Assumed: {schedule}")
     say(answer_line(answers))
     say()
     say("Promises kept by any number of runs. Row: promise. Column: isolation level.")
@@ -191,7 +193,9 @@ def _say_rest(answers: Sequence[Robustness], ways: Mapping[tuple[str, str], list
     for line in evidence_lines(answers, ways):
         say(line)
     say()
-    say_assumptions(dict.fromkeys(one for answer in answers for one in answer.assumptions))
+    first = answers[0].workload.schedule
+    every = dict.fromkeys(one for answer in answers for one in answer.assumptions)
+    say_assumptions([one for one in every if one != first])
     for line in unread_lines(answers[0].workload):
         say(line)
 

@@ -37,6 +37,7 @@ __all__ = [
     "prediction_page",
     "prediction_rest",
     "summary_line",
+    "table_grids",
     "unread_lines",
 ]
 
@@ -55,7 +56,9 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     """Yield the whole prediction: grid, answer, legend, conflicts, assumptions."""
     rows = prediction.rows
     yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
-    yield from map(grid_row, rows.values())
+    yield from (
+        table_grids(prediction) if prediction.workload.schedule else map(grid_row, rows.values())
+    )
     yield from prediction_rest(prediction)
 
 
@@ -69,9 +72,43 @@ def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> 
         f" {protocol}"
     )
     yield ""
+    if workload.schedule:
+        yield "Conflicts, by table. Row: starts first, commits last. Column: commits in between."
+        return
     yield "Conflicts. Row: starts first, commits last. Column: commits in between."
     cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
     yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
+
+
+def table_grids(prediction: JobPrediction) -> Iterator[str]:
+    """Yield a grid for each table: the statements that write to it, or may if not understood.
+
+    Statements that may concern any table are in no grid. A last line says what is proved of
+    statements that write to different tables.
+    """
+    targets = {one.name: one.statement.target for one in prediction.workload.statements}
+    unread = {one.name: one for one in prediction.workload.unread}
+    rows = prediction.rows
+    for table in dict.fromkeys(targets[name] for name in rows if name in targets):
+        names = [
+            name
+            for name in rows
+            if targets.get(name) == table
+            or (name in unread and unread[name].tables and unread[name].may_concern(table))
+        ]
+        cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
+        yield ""
+        yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
+        for name in names:
+            yield grid_row([one for one in rows[name] if one.winner in names])
+    others = [
+        one
+        for one in prediction.meetings
+        if {one.loser, one.winner} <= targets.keys() and targets[one.loser] != targets[one.winner]
+    ]
+    if others and all(one.word in SIGNS and one.word != "unknown" for one in others):
+        yield ""
+        yield "Statements that write to different tables never conflict (proved)."
 
 
 def grid_row(row: Sequence[PairPrediction]) -> str:

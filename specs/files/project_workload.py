@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.files.schedule import find_schedule
+from isolitmus.specs.files.job_schedule import find_job_schedule
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
-    from isolitmus.specs.files.schedule import Schedule
     from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
 
 __all__ = ["build_project_workload", "read_project_workload"]
@@ -54,12 +54,12 @@ def read_project_workload(
     made = "" if ddl is None else read_text(ddl, LitmusError)
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
     project = read_dbt_project(manifest)
-    return build_project_workload(project, find_schedule(folder), given, logged)
+    return build_project_workload(project, find_job_schedule(folder), given, logged)
 
 
 def build_project_workload(
     project: DbtProject,
-    schedule: Schedule,
+    schedule: JobSchedule,
     ddl: Mapping[str, str] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
 ) -> Workload:
@@ -69,7 +69,7 @@ def build_project_workload(
     ----------
     project : DbtProject
         The project.
-    schedule : Schedule
+    schedule : JobSchedule
         What may overlap.
     ddl : mapping of str to str, optional
         Statements that create other tables, or tables whose columns the project does not have, by
@@ -131,7 +131,7 @@ class _Document(NamedTuple):
     project: DbtProject
     jobs: Sequence[DbtJob]
     upkeep: Mapping[str, str]
-    schedule: Schedule
+    schedule: JobSchedule
     ddl: list[str]
     logged: Sequence[LoggedDeclaration]
 
@@ -180,7 +180,7 @@ class _Document(NamedTuple):
 
 
 def _maintenance(
-    project: DbtProject, schedule: Schedule, texts: Sequence[str], known: set[str]
+    project: DbtProject, schedule: JobSchedule, texts: Sequence[str], known: set[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the statements of maintenance, by the names of their jobs."""
     if schedule.maintenance is True:

@@ -175,10 +175,10 @@ def read_dbt_project(path: Path) -> DbtProject:
     manifest = read_manifest(path)
     catalog = path.with_name("catalog.json")
     columns = read_catalog(catalog) if is_there(catalog) else {}
-    return _Reader(manifest, columns).project()
+    return _ProjectReader(manifest, columns).project()
 
 
-class _Reader:
+class _ProjectReader:
     """Reader of a project: names of its relations, its views, and the columns that are known."""
 
     def __init__(

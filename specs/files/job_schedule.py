@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Schedule", "find_schedule", "read_schedule"]
+__all__ = ["JobSchedule", "find_job_schedule", "read_job_schedule"]
 
 ALL = "all"
 CONFIGURATION = (("isolitmus.toml", ()), ("pyproject.toml", ("tool", "isolitmus")))
@@ -25,7 +25,7 @@ CONFIGURATION = (("isolitmus.toml", ()), ("pyproject.toml", ("tool", "isolitmus"
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class JobSchedule:
     """What may run at the same time."""
 
     apart: tuple[tuple[str, str], ...] = ()
@@ -51,7 +51,7 @@ class Schedule:
 
         Examples
         --------
-        >>> Schedule(one_at_a_time=("order",), place="isolitmus.toml:1").check_jobs(["orders"])
+        >>> JobSchedule(one_at_a_time=("order",), place="isolitmus.toml:1").check_jobs(["orders"])
         Traceback (most recent call last):
         isolitmus.model.errors.LitmusError: isolitmus.toml:1: schedule names the unknown job \
 'order'; did you mean 'orders'?
@@ -74,7 +74,7 @@ class Schedule:
         Examples
         --------
         >>> before = {"a": (), "b": ("a",)}
-        >>> sorted(set(Schedule(one_at_a_time=("all",)).pairs(before)))
+        >>> sorted(set(JobSchedule(one_at_a_time=("all",)).pairs(before)))
         [('a', 'a'), ('a', 'b'), ('b', 'a'), ('b', 'b')]
         """
         found = [*self.apart]
@@ -117,7 +117,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return " or ".join(names)
 
 
-def find_schedule(folder: Path) -> Schedule:
+def find_job_schedule(folder: Path) -> JobSchedule:
     """Return the schedule that a folder's configuration has, or the default."""
     for name, path in CONFIGURATION:
         file = folder / name
@@ -130,18 +130,18 @@ def find_schedule(folder: Path) -> Schedule:
             node = node.at(key)
         else:
             if "schedule" in node:
-                return read_schedule(node.inner("schedule"))
-    return Schedule()
+                return read_job_schedule(node.inner("schedule"))
+    return JobSchedule()
 
 
-def read_schedule(node: Node) -> Schedule:
+def read_job_schedule(node: Node) -> JobSchedule:
     r"""Return the schedule in a table ``[schedule]``.
 
     Examples
     --------
     >>> from isolitmus.specs.files.toml_reader import Source
     >>> text = "[schedule]\none_at_a_time = 'all'\nmaintenance = false"
-    >>> print(read_schedule(Source("isolitmus.toml", text).node().inner("schedule")))
+    >>> print(read_job_schedule(Source("isolitmus.toml", text).node().inner("schedule")))
     No two invocations overlap; ...; no maintenance runs meanwhile; no invocation ...
     """
     node.table()
@@ -171,7 +171,7 @@ def read_schedule(node: Node) -> Schedule:
         node.refuse(
             f"{node}.maintenance is {show_value(said)}; write true, false or a list of statements"
         )
-    return Schedule(
+    return JobSchedule(
         tuple((a, b) for a, b in pairs),
         tuple(alone),
         after,

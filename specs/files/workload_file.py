@@ -282,7 +282,7 @@ def build_workload(
         if logged
         else "add its CREATE TABLE to the DDL"
     )
-    given = document.inner("jobs", most=300)
+    given = document.inner("jobs", most=2_000 if each else 300)
     schemas = dict(schemas)
     reader = JobReader(schemas, shared, formats, besides, written_tables(list(_texts(given.value))))
     jobs: dict[str, Job] = {}

@@ -110,20 +110,20 @@ class JobSchedule:
             found += "; no maintenance runs meanwhile"
         refresh = "may use" if self.full_refresh else "uses"
         negated = "an invocation" if self.full_refresh else "no invocation"
-        return f"{found}; {negated} {refresh} --full-refresh."
+        place = f" ({self.place})" if self.place else ""
+        return f"{found}; {negated} {refresh} --full-refresh{place}."
 
 
 def _listed(names: tuple[str, ...]) -> str:
     return " or ".join(names)
 
 
-def find_job_schedule(folder: Path) -> JobSchedule:
-    """Return the schedule that a folder's configuration has, or the default."""
-    for name, path in CONFIGURATION:
-        file = folder / name
+def find_job_schedule(*folders: Path) -> JobSchedule:
+    """Return the schedule of the first of these folders that has one, or the default."""
+    for file, path in ((folder / name, path) for folder in folders for name, path in CONFIGURATION):
         if not is_file(file):
             continue
-        node = Source(name, read_text(file, LitmusError)).node()
+        node = Source(file.name, read_text(file, LitmusError)).node()
         for key in path:
             if not isinstance(node.value.get(key), dict):
                 break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
@@ -19,7 +20,6 @@ from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
@@ -43,7 +43,8 @@ def read_project_workload(
     manifest : Path
         Its ``manifest.json``.
     folder : Path
-        Its folder, which may have ``isolitmus.toml`` or ``pyproject.toml`` with ``[schedule]``.
+        Its folder. A table ``[schedule]`` is looked for in ``isolitmus.toml`` and
+        ``pyproject.toml`` there, then in the current folder.
     split : callable
         Function that yields the statements of a text.
     ddl : Path, optional
@@ -54,7 +55,7 @@ def read_project_workload(
     made = "" if ddl is None else read_text(ddl, LitmusError)
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
     project = read_dbt_project(manifest)
-    return build_project_workload(project, find_job_schedule(folder), given, logged)
+    return build_project_workload(project, find_job_schedule(folder, Path()), given, logged)
 
 
 def build_project_workload(

@@ -31,6 +31,7 @@ OTHER_LOGIC = (
     "its template has other logic beside is_incremental(), so it is unknown which branch"
     " compiled_code is; write is_incremental() only in {% if is_incremental() %} … {% endif %}"
 )
+RUN_VALUE = re.compile(r"\b(?:var|env_var)\s*\(|\b(?:run_started_at|invocation_id|modules)\b")
 COMPARED = re.compile(r"(?:[=<>]|\b(?:between|and))\s*\Z", re.IGNORECASE)
 """End of a text before a value that is compared."""
 ENVIRONMENT = Environment(extensions=["jinja2.ext.do"], autoescape=True)
@@ -111,8 +112,13 @@ def find_branches(node: DbtNode, manifest: DbtManifest) -> Branches:
         "its block of is_incremental() has values that the manifest does not have"
         if unknown
         else "",
-        varies=any(one.text is None for one in pieces),
+        varies=any(one.text is None for one in pieces) or _is_configured_by_run(node),
     )
+
+
+def _is_configured_by_run(node: DbtNode) -> bool:
+    """Return whether the template or the configuration has values of the invocation."""
+    return bool(RUN_VALUE.search(node.raw_code)) or "{{" in str(node.unrendered_config)
 
 
 class _Ctes(NamedTuple):

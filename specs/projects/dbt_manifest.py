@@ -85,6 +85,7 @@ class DbtNode(Struct, frozen=True):
     raw_code: str = ""
     compiled_code: str | None = None
     config: dict[str, Any] = {}
+    unrendered_config: dict[str, Any] = {}
     columns: dict[str, DbtColumn] = {}
     depends_on: _DependsOn = _DependsOn()
     extra_ctes: list[_Cte] = []
@@ -274,8 +275,11 @@ def read_manifest(path: Path) -> DbtManifest:
             f"{label}: nodes depend on each other in a cycle: {around}; run dbt parse, which"
             " refuses the project until the cycle is gone"
         ) from None
+    for key, one in (*found.nodes.items(), *found.sources.items()):
+        if one.unique_id != key:
+            raise LitmusError(f"{label}: the node '{key}' has another unique_id: '{one.unique_id}'")
     for node in found.nodes.values():
-        if is_deeper(node.config, inner_values):
+        if is_deeper([node.config, node.unrendered_config], inner_values):
             node.refuse(f"its configuration is nested more than {DEEPEST} deep")
     macros = {key: tuple(macro.depends_on.macros) for key, macro in found.macros.items()}
     return DbtManifest(

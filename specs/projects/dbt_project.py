@@ -15,7 +15,7 @@ from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import column_type
 from isolitmus.specs.disk.input_files import is_file, is_there, read_text
 from isolitmus.specs.projects.dbt_branches import find_branches, render_hook
-from isolitmus.specs.projects.dbt_manifest import read_catalog, read_manifest
+from isolitmus.specs.projects.dbt_manifest import DbtSource, read_catalog, read_manifest
 from isolitmus.specs.projects.dbt_writes import (
     END,
     START,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         CatalogColumn,
         DbtManifest,
         DbtNode,
-        DbtSource,
         DeclaredInvariant,
     )
     from isolitmus.specs.projects.dbt_writes import DbtWrite
@@ -286,8 +285,8 @@ class _ProjectReader:
         partitioned: tuple[str, ...] = ()
         properties: dict[str, str] = {}
         if written:
-            given = config.get("partition_by")
-            partitioned = tuple([given] if isinstance(given, str) else given or ())
+            assert not isinstance(node, DbtSource)
+            partitioned = node.strings("partition_by")
             said = config.get("tblproperties")
             properties = {
                 str(k): str(v).lower() if isinstance(v, bool) else str(v)
@@ -370,7 +369,7 @@ class _ProjectReader:
         tables = [
             self.names[node.unique_id]
             for node in self.nodes
-            if node.materialized not in ("view", "ephemeral")
+            if node.unique_id in self.names and node.materialized not in ("view", "ephemeral")
         ]
         known = {*tables, *(table.name for table in self.tables.values()), *self.views}
         return any(_names(text, name) for name in tables) or bool(_relations_in(text) - known)

@@ -37,10 +37,10 @@ def test_models_of_one_invocation_overlap_if_neither_depends_on_the_other():
 
 
 WORDS = {
-    "": "Two invocations may overlap; OPTIMIZE of each table runs at any time; no invocation uses --full-refresh.",
-    'one_at_a_time = "all"\nmaintenance = false': "No two invocations overlap; in one, models overlap if neither depends on the other; no maintenance runs meanwhile; no invocation uses --full-refresh.",
-    'one_at_a_time = ["a", "b"]\nmaintenance = "VACUUM t"\nfull_refresh = true': "Two invocations may overlap, but no two runs of a or b; maintenance runs at any time; an invocation may use --full-refresh.",
-    'apart = [["a", "b"]]\nafter = { c = "a" }': "Two invocations may overlap; never at the same time: a and b; c runs after a; OPTIMIZE of each table runs at any time; no invocation uses --full-refresh.",
+    "": "Two invocations may overlap; OPTIMIZE of each table runs at any time; no invocation uses --full-refresh (isolitmus.toml:1).",
+    'one_at_a_time = "all"\nmaintenance = false': "No two invocations overlap; in one, models overlap if neither depends on the other; no maintenance runs meanwhile; no invocation uses --full-refresh (isolitmus.toml:1).",
+    'one_at_a_time = ["a", "b"]\nmaintenance = "VACUUM t"\nfull_refresh = true': "Two invocations may overlap, but no two runs of a or b; maintenance runs at any time; an invocation may use --full-refresh (isolitmus.toml:1).",
+    'apart = [["a", "b"]]\nafter = { c = "a" }': "Two invocations may overlap; never at the same time: a and b; c runs after a; OPTIMIZE of each table runs at any time; no invocation uses --full-refresh (isolitmus.toml:1).",
 }
 
 

@@ -100,10 +100,11 @@ def main_of(adapter="spark", **config):
 
 def test_the_default_strategy_of_dbt_spark_appends_and_that_of_dbt_databricks_merges():
     assert main_of() == ("insert into table dev.m select `id`, `day` from m__dbt_tmp",)
-    assert main_of("databricks", unique_key="id") == (
+    (merge,) = main_of("databricks", unique_key="id")
+    assert merge == (
         "merge into dev.m as DBT_INTERNAL_DEST using m__dbt_tmp as DBT_INTERNAL_SOURCE"
         " on DBT_INTERNAL_SOURCE.`id` <=> DBT_INTERNAL_DEST.`id`"
-        " when matched then update set * when not matched then insert *",
+        " when matched then update set * when not matched then insert *"
     )
 
 

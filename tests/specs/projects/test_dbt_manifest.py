@@ -85,6 +85,10 @@ REFUSED = {
         document(nodes={"model.p.a": node("a", "a")}),
         "manifest.json: nodes depend on each other in a cycle: a → a; run dbt parse, which refuses the project until the cycle is gone",
     ),
+    "a node with another name than its key": (
+        document(nodes={"model.p.b": node("a")}),
+        "manifest.json: the node 'model.p.b' has another unique_id: 'model.p.a'",
+    ),
     "a deep value": (
         '{"metadata": ' + "[" * 100_000,
         None,
@@ -159,6 +163,7 @@ def test_a_combination_of_columns_and_a_condition(tmp_path):
         "e": test("accepted_values", column_name="x"),
         "f": test("unique_combination_of_columns", "dbt_utils", combination_of_columns=3),
     }
+    nodes = {f"test.p.{key}": one | {"unique_id": f"test.p.{key}"} for key, one in nodes.items()}
     found = read_manifest(written(tmp_path, document(nodes=nodes | {"model.p.m": node("m")})))
     assert [one[:4] for one in found.invariants] == [
         ("unique", "model.p.m", ("x", "y"), None),

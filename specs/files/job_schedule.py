@@ -38,6 +38,8 @@ class JobSchedule:
     """Whether OPTIMIZE of each table may run at any time, or the statements that may."""
     full_refresh: bool = False
     """Whether an invocation with ``--full-refresh`` may run."""
+    threads: int = 0
+    """Threads of an invocation; 0: any number."""
     place: str = ""
     """File and line of the table; empty for the default."""
 
@@ -82,6 +84,8 @@ class JobSchedule:
         found += [(name, name) for name in alone]
         if self.whole:
             found += [(name, one) for name, first in before.items() for one in first]
+        if self.whole and self.threads == 1:
+            found += [(name, one) for name in before for one in before]
         for name, first in self.after.items():
             for one in first:
                 found += [(name, one), (name, name), (one, one)]
@@ -91,8 +95,10 @@ class JobSchedule:
 
     def __str__(self) -> str:
         if self.whole:
-            found = (
-                "No two invocations overlap; in one, models overlap if neither depends on the other"
+            found = "No two invocations overlap; " + (
+                "each runs one model after another"
+                if self.threads == 1
+                else "in one, models overlap if neither depends on the other"
             )
         elif self.one_at_a_time:
             found = f"Two invocations may overlap, but no two runs of {_listed(self.one_at_a_time)}"
@@ -145,7 +151,7 @@ def read_job_schedule(node: Node) -> JobSchedule:
     No two invocations overlap; ...; no maintenance runs meanwhile; no invocation ...
     """
     node.table()
-    node.keys(("apart", "one_at_a_time", "after", "maintenance", "full_refresh"))
+    node.keys(("apart", "one_at_a_time", "after", "maintenance", "full_refresh", "threads"))
     pairs = node.get("apart", list, [])
     for pair in pairs:
         if not (
@@ -171,12 +177,15 @@ def read_job_schedule(node: Node) -> JobSchedule:
         node.refuse(
             f"{node}.maintenance is {show_value(said)}; write true, false or a list of statements"
         )
+    if (threads := node.get("threads", int, 0)) < 0:
+        node.refuse(f"{node}.threads is {threads}; write a number from 1")
     return JobSchedule(
         tuple((a, b) for a, b in pairs),
         tuple(alone),
         after,
         maintenance if isinstance(maintenance, bool) else tuple(maintenance),
         node.get("full_refresh", bool, default=False),
+        threads,
         node.place,
     )
 

@@ -115,6 +115,10 @@ def build_project_workload(
     apart = {
         pair for pair in schedule.pairs(_before(project, jobs)) if {*pair} <= names | {*upkeep}
     }
+    batched = {
+        job.name for job in jobs if job.concurrent and job.name not in schedule.one_at_a_time
+    }
+    apart -= {(name, name) for name in batched}
     apart |= {(a, b) for a in upkeep for b in upkeep}
     return replace(
         work,
@@ -122,6 +126,7 @@ def build_project_workload(
         apart=work.apart | apart,
         left_out=tuple(_of_views(work.left_out, project)) + tuple(told),
         unread=(*work.unread, *unread),
+        distinct=("batch_start",) if batched & work.jobs.keys() and schedule.whole else (),
         schedule=str(schedule),
     )
 
@@ -246,7 +251,7 @@ def _of_views(assumptions: Sequence[str], project: DbtProject) -> Iterator[str]:
     for one in assumptions:
         found = re.match(r"(\w+) has no DDL\. It is no view of a declared table, and ", one)
         view = found is not None and found[1] in project.views
-        yield f"{found[1]} is a view that {one[found.end() :]}" if found and view else one
+        yield f"The view {found[1]} {one[found.end() :]}" if found and view else one
     for job in project.jobs:
         if job.staged is not None and not job.problem:
             yield (

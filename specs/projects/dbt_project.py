@@ -110,6 +110,8 @@ class DbtJob:
     """Id in the manifest; None for hooks of an invocation."""
     staged: tuple[str, str] | None = None
     """Staging table of a snapshot, and the table that its query reads beside others."""
+    concurrent: bool = False
+    """Whether the batches of one invocation may run at the same time."""
 
 
 class DbtProject(NamedTuple):
@@ -243,7 +245,17 @@ class _ProjectReader:
         )
 
     def _assumptions(self) -> Iterator[str]:
-        """Yield what is assumed about columns and about compiled code."""
+        """Yield what is assumed about tables, their columns and compiled code."""
+        if any(node.materialized in ("incremental", "snapshot") for node in self.nodes):
+            yield "The tables of all incremental models and snapshots exist."
+        changing = [
+            self.names.get(node.unique_id, node.name)
+            for node in self.nodes
+            if node.materialized == "incremental"
+            and node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns")
+        ]
+        if changing:
+            yield f"No run changes the columns of {' or '.join(changing)} (on_schema_change)."
         declared = [table.name for table in self.tables.values() if table.origin == "yaml"]
         if declared:
             yield (
@@ -417,8 +429,13 @@ class _ProjectReader:
             return DbtJob(name, node.place, node.raw_code, (), (), problem, node=node.unique_id)
         return DbtJob(
             name, node.place, node.raw_code, statements, opaque, "", where, parameters,
-            node.unique_id, staged,
+            node.unique_id, staged, bool(where) and self._has_concurrent_batches(node),
         )  # fmt: skip
+
+    def _has_concurrent_batches(self, node: DbtNode) -> bool:
+        """Return whether dbt may run batches of a model at the same time; dbt-spark never does."""
+        said = node.config.get("concurrent_batches")
+        return self.manifest.adapter == "databricks" and said is not False
 
     def _refresh(self, name: str, node: DbtNode) -> DbtJob:
         """Return the job of a run of an incremental model with ``--full-refresh``."""

@@ -31,6 +31,15 @@ def test_pairs_that_never_overlap(text):
     assert set(read(text).pairs(BEFORE)) == PAIRS[text]
 
 
+def test_with_one_thread_no_two_models_overlap():
+    text = 'one_at_a_time = "all"\nthreads = 1'
+    assert set(read(text).pairs({"a": (), "b": ()})) == {(x, y) for x in "ab" for y in "ab"}
+    assert str(read(text)).startswith(
+        "No two invocations overlap; each runs one model after another;"
+    )
+    assert set(read("threads = 1").pairs({"a": (), "b": ()})) == set()
+
+
 def test_models_of_one_invocation_overlap_if_neither_depends_on_the_other():
     found = set(read('one_at_a_time = "all"').pairs({"a": (), "b": ()}))
     assert found == {("a", "a"), ("b", "b")}
@@ -55,6 +64,7 @@ REFUSED = {
     "one_at_a_time = [3]": 'isolitmus.toml:2: schedule.one_at_a_time is [3]; write "all" or a list of jobs',
     'apart = ["a", "b"]': 'isolitmus.toml:2: schedule.apart has \'a\'; write pairs of jobs: [["a", "b"]]',
     "apart = 3": "isolitmus.toml:2: schedule.apart is 3; expected a list",
+    "threads = -1": "isolitmus.toml:2: schedule.threads is -1; write a number from 1",
     "after = { a = 3 }": "isolitmus.toml:2: schedule.after.a is 3; write a job or a list of jobs",
     "maintenance = 3": "isolitmus.toml:2: schedule.maintenance is 3; write true, false or a list of statements",
     'full_refresh = "yes"': "isolitmus.toml:2: schedule.full_refresh is 'yes'; expected true or false",

@@ -110,6 +110,18 @@ def test_one_invocation_at_a_time_leaves_the_hooks_on_a_shared_table(tmp_path):
     assert work.overlap("orders", "customers")
 
 
+def test_batches_of_one_invocation_run_at_the_same_time_on_databricks_and_differ(tmp_path):
+    target = project(tmp_path, schedule='one_at_a_time = "all"\nmaintenance = false')
+    path = target / "target" / "manifest.json"
+    path.write_text(path.read_text("utf-8").replace('"spark"', '"databricks"'), "utf-8")
+    work = workload(str(target), ddl=HOOKS)
+    assert work.overlap("event_days", "event_days")
+    assert not work.overlap("orders", "orders")
+    assert work.distinct == ("batch_start",)
+    usual = workload(str(SHOP), ddl=HOOKS)
+    assert usual.distinct == ()
+
+
 def test_full_refreshes_are_jobs_that_run_after_the_models_that_they_read(tmp_path):
     schedule = 'one_at_a_time = "all"\nfull_refresh = true'
     work = workload(str(project(tmp_path, schedule=schedule)), ddl=HOOKS)
@@ -228,6 +240,13 @@ def test_a_model_that_is_not_understood_leaves_the_others_their_answers(case, tm
     assert {"customers", "events_log", "event_days"} <= work.jobs.keys()
     (place,) = (one.place for one in work.unread if one.name == "orders")
     assert place.startswith("models/marts/orders.sql")
+
+
+def test_columns_that_runs_may_change_are_an_assumption(tmp_path):
+    change = configured("orders", on_schema_change="append_new_columns")
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert "No run changes the columns of orders (on_schema_change)." in work.left_out
+    assert "The tables of all incremental models and snapshots exist." in work.left_out
 
 
 def test_a_table_without_columns_is_told(tmp_path):

@@ -14,6 +14,7 @@ from isolitmus.checker.workloads.abort_examples import COMMITS, FAILS, NO_OP
 from isolitmus.checker.workloads.prediction import WORDS as COMPARISONS
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import capitalized, count_of
+from isolitmus.model.sql.statement import Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,7 +87,10 @@ def table_grids(prediction: JobPrediction) -> Iterator[str]:
     Statements that may concern any table are in no grid. A last line says what is proved of
     statements that write to different tables.
     """
-    targets = {one.name: one.statement.target for one in prediction.workload.statements}
+    statements = prediction.workload.statements
+    targets = {
+        one.name: one.statement.target for one in statements if not isinstance(one.statement, Read)
+    }
     unread = {one.name: one for one in prediction.workload.unread}
     rows = prediction.rows
     for table in dict.fromkeys(targets[name] for name in rows if name in targets):

@@ -16,6 +16,7 @@ from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
 from isolitmus.specs.projects.dbt_project import read_dbt_project
+from isolitmus.specs.projects.relation_names import has_word
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def build_project_workload(
     own = {*given, *(one.declared.name.lower() for one in logged)}
     texts = [text for job in read for text in (*job.statements, *job.opaque)]
     for table in (*project.tables, *project.staging):
-        if table.name.lower() in own or not any(_mentions(text, table.name) for text in texts):
+        if table.name.lower() in own or not any(has_word(text, table.name) for text in texts):
             continue
         if not table.columns:
             if not table.written:
@@ -240,7 +241,7 @@ def _with_staged(job: Any, project: DbtProject, name: str) -> Any:
         return job
     staging, table = made.staged
     statements = tuple(
-        replace(one, reads=(*one.reads, table)) if _mentions(one.sql, staging) else one
+        replace(one, reads=(*one.reads, table)) if has_word(one.sql, staging) else one
         for one in job.statements
     )
     return replace(job, statements=statements)
@@ -258,10 +259,6 @@ def _of_views(assumptions: Sequence[str], project: DbtProject) -> Iterator[str]:
                 f"{job.staged[0]} stands for the rows that {job.name} compares with its table: they"
                 " may be any rows, others in each run."
             )
-
-
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"(?<![.\w])`?{re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _nothing(project: DbtProject, jobs: Sequence[DbtJob]) -> str:

@@ -22,8 +22,16 @@ from isolitmus.specs.projects.dbt_writes import (
     build_first_run,
     build_incremental_run,
     build_snapshot_run,
+    quote_text,
     snapshot_columns,
     staging_relation,
+)
+from isolitmus.specs.projects.relation_names import (
+    RelationRenaming,
+    choose_table_names,
+    find_qualified_tables,
+    has_word,
+    put_with,
 )
 from isolitmus.specs.sql.uninterpreted_sources import infer_query_columns
 
@@ -44,8 +52,6 @@ __all__ = ["DbtJob", "DbtProject", "DbtTable", "find_manifest", "read_dbt_projec
 
 FILE = "dbt_project.yml"
 TARGET_PATH = re.compile(r"^target-path\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
-HIDDEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
-"""Strings and comments."""
 REFRESH = "full_refresh"
 BATCH_STEP = {"day": "date_add({start}, 1)"}
 """End of a batch, where it is a function of its start that conditions on parameters may have."""
@@ -78,12 +84,16 @@ class DbtTable:
         >>> DbtTable("model.p.m", "m", "dev.m", (Column("id", "INT"),), "catalog").ddl()
         'CREATE TABLE m (`id` INT) USING delta'
         """
-        listed = ", ".join(f"`{column.name}` {column.type}" for column in self.columns)
+        names = (column.name.replace("`", "``") for column in self.columns)
+        columns = zip(names, self.columns, strict=True)
+        listed = ", ".join(f"`{name}` {column.type}" for name, column in columns)
         parts = [f"CREATE TABLE {self.name} ({listed}) USING delta"]
         if self.partitioned_by:
             parts.append(f"PARTITIONED BY ({', '.join(self.partitioned_by)})")
         if self.properties:
-            pairs = (f"'{key}' = '{value}'" for key, value in self.properties.items())
+            pairs = (
+                f"{quote_text(key)} = {quote_text(value)}" for key, value in self.properties.items()
+            )
             parts.append(f"TBLPROPERTIES ({', '.join(pairs)})")
         return " ".join(parts)
 
@@ -192,10 +202,11 @@ class _ProjectReader:
             for node in manifest.nodes.values()
             if node.resource_type in ("model", "snapshot", "seed")
         ]
-        self.names = _plain_names(manifest, self.nodes)
-        self.renaming = _Renaming(
-            {relation: self.names[key] for key, relation in _relations(manifest, self.nodes)}
-        )
+        named: list[DbtNode | DbtSource] = [*manifest.sources.values(), *self.nodes]
+        relations = {one.unique_id: one.relation_name for one in named if one.relation_name}
+        written = {node.unique_id for node in self.nodes}
+        self.names = choose_table_names(relations, written)
+        self.renaming = RelationRenaming({relations[key]: self.names[key] for key in relations})
         self.branches: dict[str, Branches] = {
             node.unique_id: find_branches(node, manifest) for node in self.nodes
         }
@@ -347,11 +358,11 @@ class _ProjectReader:
         while todo:
             text = todo.pop()
             for name, query in self.views.items():
-                if name not in used and _names(text, name):
+                if name not in used and has_word(text, name):
                     used[name] = query
                     todo.append(query)
         listed = [(name, query) for name, query in self.views.items() if name in used]
-        return _with(statement, [*listed, *([] if view is None else [view])])
+        return put_with(statement, [*listed, *([] if view is None else [view])])
 
     def _texts(self, write: DbtWrite) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the statements of a run, with views in WITH and with views as tables."""
@@ -367,10 +378,10 @@ class _ProjectReader:
             opaque = [f"{one} {created}" for one in main]
         else:
             inlined = [self._inlined(one, view) for one in main]
-            opaque = [_with(one, [] if view is None else [view]) for one in main]
+            opaque = [put_with(one, [] if view is None else [view]) for one in main]
         whole = (*before, *inlined, *after)
         texts = (*main, created, view[1] if view else "")
-        read = {name for name in self.views if any(_names(text, name) for text in texts)}
+        read = {name for name in self.views if any(has_word(text, name) for text in texts)}
         if not read or any(self._reads_written(name) for name in read):
             return whole, ()
         return whole, (*before, *opaque, *after)
@@ -384,7 +395,9 @@ class _ProjectReader:
             if node.unique_id in self.names and node.materialized not in ("view", "ephemeral")
         ]
         known = {*tables, *(table.name for table in self.tables.values()), *self.views}
-        return any(_names(text, name) for name in tables) or bool(_relations_in(text) - known)
+        return any(has_word(text, name) for name in tables) or bool(
+            find_qualified_tables(text) - known
+        )
 
     def _job(self, name: str, node: DbtNode, staging: list[DbtTable]) -> DbtJob:
         """Return the job of a model or snapshot whose table exists."""
@@ -542,96 +555,6 @@ def _column(name: str, type_: str | None) -> Column | None:
     """Return a column, or None if its type is not one of Spark's."""
     found = None if type_ is None else column_type(type_)
     return None if found is None else Column(name, found)
-
-
-def _relations(manifest: DbtManifest, nodes: Sequence[DbtNode]) -> Iterator[tuple[str, str]]:
-    """Yield the ids of nodes and sources with their relations."""
-    named: list[DbtNode | DbtSource] = [*manifest.sources.values(), *nodes]
-    for one in named:
-        if one.relation_name:
-            yield one.unique_id, one.relation_name
-
-
-def _plain_names(manifest: DbtManifest, nodes: Sequence[DbtNode]) -> dict[str, str]:
-    """Return a name for each relation: its last part, with its schema if two have the same."""
-    parts = {key: _parts(relation) for key, relation in _relations(manifest, nodes)}
-    last = [of[-1].lower() for of in parts.values()]
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    written = {node.unique_id for node in nodes}
-    for key, of in sorted(parts.items(), key=lambda item: item[0] not in written):
-        plain = of[-1] if last.count(of[-1].lower()) == 1 or key in written else "_".join(of[-2:])
-        name = re.sub(r"\W", "_", plain)
-        names = [
-            name,
-            re.sub(r"\W", "_", "_".join(of)),
-            *(f"{name}_{k}" for k in range(2, len(parts) + 2)),
-        ]
-        found[key] = next(one for one in names if one.lower() not in taken)
-        taken.add(found[key].lower())
-    return found
-
-
-def _parts(relation: str) -> list[str]:
-    """Return the parts of a relation's name, without quotes."""
-    return [part.strip("`") for part in re.findall(r"`[^`]*`|[^.`]+", relation)] or [relation]
-
-
-class _Renaming:
-    """Plain names in place of relations in statements, but not in strings and comments."""
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = {
-            tuple(part.lower() for part in _parts(relation)): name
-            for relation, name in names.items()
-        }
-        options = sorted(
-            (r"\s*\.\s*".join(f"`?{re.escape(part)}`?" for part in parts) for parts in self.names),
-            key=len,
-            reverse=True,
-        )
-        plain = (
-            rf"(?<![\w.`])(?P<relation>{'|'.join(options)})(?![\w`])"
-            if options
-            else r"(?!)(?P<relation>)"
-        )
-        self.pattern = re.compile(f"{HIDDEN.pattern}|{plain}", re.DOTALL | re.IGNORECASE)
-
-    def apply(self, text: str) -> str:
-        """Return a statement with plain names."""
-
-        def written(found: re.Match[str]) -> str:
-            relation = found["relation"]
-            if relation is None:
-                return found[0]
-            key = tuple(part.strip("` \n\t").lower() for part in relation.split("."))
-            return self.names.get(key, found[0])
-
-        return self.pattern.sub(written, text)
-
-
-def _names(text: str, name: str) -> bool:
-    """Return whether a text has this word."""
-    return re.search(rf"(?<![.\w])`?{re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
-
-
-def _relations_in(text: str) -> set[str]:
-    """Return names with a schema that follow FROM or JOIN; none is left after renaming."""
-    plain = HIDDEN.sub(" ", text)
-    return set(re.findall(r"(?i)\b(?:from|join)\s+([\w`]+\.[\w`.]+)", plain))
-
-
-WITH = re.compile(r"\s*with\b", re.IGNORECASE)
-
-
-def _with(statement: str, views: Sequence[tuple[str, str]]) -> str:
-    """Return a statement with queries before it."""
-    if not views:
-        return statement
-    listed = ", ".join(f"{name} AS ({query.strip()}\n)" for name, query in views)
-    if begun := WITH.match(statement):
-        return f"WITH {listed},{statement[begun.end() :]}"
-    return f"WITH {listed} {statement}"
 
 
 def _job_names(nodes: Sequence[DbtNode]) -> dict[str, str]:

@@ -25,6 +25,7 @@ __all__ = [
     "build_first_run",
     "build_incremental_run",
     "build_snapshot_run",
+    "quote_text",
     "snapshot_columns",
     "staging_relation",
 ]
@@ -138,7 +139,7 @@ def build_first_run(node: DbtNode, manifest: DbtManifest, query: str) -> DbtWrit
     properties = node.config.get("tblproperties")
     if isinstance(properties, dict) and properties:
         listed = ", ".join(
-            f"{_quoted(key)} = {_quoted(value)}" for key, value in properties.items()
+            f"{quote_text(key)} = {quote_text(value)}" for key, value in properties.items()
         )
         parts.append(f"tblproperties ({listed})")
     if partitioned := node.strings("partition_by"):
@@ -384,7 +385,14 @@ def _csv(columns: Collection[str]) -> str:
     return ", ".join(f"`{column}`" for column in columns) or "*"
 
 
-def _quoted(value: object) -> str:
+def quote_text(value: object) -> str:
+    r"""Return a value of a configuration as a string of SQL.
+
+    Examples
+    --------
+    >>> print(quote_text("a'b"), quote_text(True))
+    'a\'b' 'true'
+    """
     text = str(value).lower() if isinstance(value, bool) else str(value)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

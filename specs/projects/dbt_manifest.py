@@ -48,6 +48,8 @@ class DbtColumn(Struct, frozen=True):
 
     name: str
     data_type: str | None = None
+    description: str = ""
+    quote: bool | None = None
 
 
 class _DependsOn(Struct, frozen=True):

@@ -265,6 +265,10 @@ class _ProjectReader:
             if node.materialized == "incremental"
             and node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns")
         ]
+        seeds = [table.name for table in self.tables.values() if table.node.startswith("seed.")]
+        if seeds:
+            named = "seed" if len(seeds) == 1 else "seeds"
+            yield f"No run loads the {named} {' or '.join(seeds)} meanwhile."
         if changing:
             yield f"No run changes the columns of {' or '.join(changing)} (on_schema_change)."
         declared = [table.name for table in self.tables.values() if table.origin == "yaml"]
@@ -287,6 +291,7 @@ class _ProjectReader:
             )
         if self.manifest.adapter == "databricks":
             yield "The statements are those of dbt-databricks on Databricks Runtime 17.1 or later."
+            yield "No run changes comments, tags, constraints or properties of a table."
 
     # Tables
 

@@ -55,7 +55,7 @@ class DbtWrite(NamedTuple):
     main: tuple[str, ...]
     """Statements that write to the table of the model."""
     after: tuple[str, ...]
-    """Post-hooks."""
+    """Comments of columns (``persist_docs``) and post-hooks."""
     query: str = ""
     """Query at the end of the main statement, if this creates the table."""
 
@@ -110,6 +110,7 @@ def build_incremental_run(
         partition = f" partition ({','.join(partitioned)})" if partitioned else ""
         columns_ = _csv(columns)
         main = (f"insert overwrite table {_table(node)}{partition} select {columns_} from {view}",)
+    after = (*_column_comments(node, manifest), *after)
     return DbtWrite((*([DYNAMIC] if overwrites else []), *before), ((view, query),), main, after)
 
 
@@ -150,6 +151,7 @@ def build_first_run(node: DbtNode, manifest: DbtManifest, query: str) -> DbtWrit
     if isinstance(contract, dict) and contract.get("enforced") is True:
         named = ", ".join(column.name for column in node.columns.values())
         query = f"select {named} from ( {query} ) as model_subq"
+    after = (*_column_comments(node, manifest), *after)
     return DbtWrite((*dynamic, *before), (), (" ".join((*parts, "as")),), after, query.strip())
 
 
@@ -178,7 +180,7 @@ def build_snapshot_run(node: DbtNode, manifest: DbtManifest) -> DbtWrite:
         f" then update set {names['dbt_valid_to']} = {SOURCE}.{names['dbt_valid_to']}"
         f" when not matched and {SOURCE}.dbt_change_type = 'insert' then insert *"
     )
-    return DbtWrite(before, (), (merge,), after)
+    return DbtWrite(before, (), (merge,), (*_column_comments(node, manifest), *after))
 
 
 def staging_relation(node: DbtNode) -> str:
@@ -265,6 +267,23 @@ def _hooks(node: DbtNode, manifest: DbtManifest, key: str) -> tuple[str, ...]:
         if statement:
             found.append(statement)
     return tuple(found)
+
+
+def _column_comments(node: DbtNode, manifest: DbtManifest) -> tuple[str, ...]:
+    """Return the statements with which each run of dbt-spark writes comments of columns."""
+    persisted = node.config.get("persist_docs")
+    wanted = isinstance(persisted, dict) and persisted.get("columns") is True
+    if manifest.adapter != "spark" or not wanted:
+        return ()
+    names = {
+        key: f"`{column.name}`" if column.quote else column.name
+        for key, column in node.columns.items()
+    }
+    return tuple(
+        f"alter table {_table(node)} change column {names[key]} comment"
+        f" {quote_text(column.description)}"
+        for key, column in node.columns.items()
+    )
 
 
 def _spark_merge(node: DbtNode, view: str, columns: Sequence[str]) -> str:

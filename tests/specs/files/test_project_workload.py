@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.prediction import prediction_lines
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import IsolitmusError, LitmusError
@@ -373,3 +374,10 @@ def test_a_mutated_manifest_is_read_or_refused_in_a_sentence(tmp_path_factory, c
         assert "\n\n" not in str(error)
     else:
         assert found.schedule.startswith("Two invocations may overlap")
+
+
+def test_both_executors_agree_on_the_examples_of_the_statements_of_dbt(shop):
+    """Queries in WITH of a MERGE, and columns of a source that INSERT * ignores."""
+    assert len(shop.examples) == 29
+    for test in shop.examples:
+        assert len(run(test, "delta-serializable").serial.orders) == 1

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from isolitmus.model.errors import LitmusError
@@ -219,6 +220,24 @@ def test_rendered_references_in_a_batch_are_refused():
     )
     with pytest.raises(LitmusError, match="leaves out the filter of a batch"):
         build_incremental_run(node, manifest, "select 1 as id", ["id"])
+
+
+def test_comments_of_columns_are_altered_by_each_run_of_dbt_spark():
+    columns = {"id": {"name": "id", "description": "it's"}, "day": {"name": "day", "quote": True}}
+    for adapter, after in (
+        (
+            "spark",
+            (
+                "alter table dev.m change column id comment 'it\\'s'",
+                "alter table dev.m change column `day` comment ''",
+            ),
+        ),
+        ("databricks", ()),
+    ):
+        node, manifest = model(adapter, persist_docs={"columns": True})
+        node = msgspec.convert(msgspec.to_builtins(node) | {"columns": columns}, DbtNode)
+        assert build_first_run(node, manifest, "select 1").after == after
+        assert build_incremental_run(node, manifest, "select 1", ["id"]).after == after
 
 
 def test_a_merge_without_a_key_matches_no_row():

@@ -12,6 +12,7 @@ from isolitmus.checker.render.prediction import (
     change_lines,
     grid_row,
     prediction_head,
+    prediction_lines,
     prediction_rest,
 )
 from isolitmus.checker.workloads.prediction import predict_workload
@@ -124,14 +125,14 @@ def predict(
             under,
             processes=processes,
             tell=tell,
-            told=None if as_json else say_row,
+            told=None if as_json or workload.schedule else say_row,
             budget=within,
         )
         if not as_json:
-            for loser, row in found.rows.items():
+            for loser, row in () if workload.schedule else found.rows.items():
                 if loser not in said:
                     say_row(row)
-            for line in prediction_rest(found):
+            for line in (prediction_lines if workload.schedule else prediction_rest)(found):
                 say(line)
         if remedies and found.ended is None:
             try:

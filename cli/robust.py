@@ -210,7 +210,9 @@ def _page(
 
 
 def _say_answer(answers: Sequence[Robustness]) -> None:
-    """Print the answer and the table of verdicts."""
+    """Print what may overlap, the answer and the table of verdicts."""
+    if schedule := answers[0].workload.schedule:
+        say(f"Assumed: {schedule}")
     say(answer_line(answers))
     say()
     say("Promises kept by any number of runs. Row: promise. Column: isolation level.")
@@ -265,8 +267,10 @@ def _say_rest(
             say(line)
     say()
     every: tuple[Robustness | InvariantAnswer, ...] = (*answers, *kept)
-    say_assumptions(dict.fromkeys(one for answer in every for one in answer.assumptions))
-    for line in unread_lines(every[0].workload):
+    work = every[0].workload
+    assumed = dict.fromkeys(one for answer in every for one in answer.assumptions)
+    say_assumptions([one for one in assumed if one != work.schedule])
+    for line in unread_lines(work):
         say(line)
 
 

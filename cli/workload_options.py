@@ -24,12 +24,15 @@ Jobs = Annotated[
     list[str],
     typer.Argument(
         metavar="JOBS",
-        help="The name of a workload, a workload file, SQL files, or a folder of SQL files.",
+        help=(
+            "The name of a workload, a workload file, SQL files, a folder of SQL files, or a dbt"
+            " project."
+        ),
     ),
 ]
 Ddl = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="For SQL files: the file with CREATE TABLE of their tables."),
+    typer.Option(metavar="FILE", help="For SQL files and dbt: a file with CREATE TABLE of tables."),
 ]
 TableFolder = Annotated[
     list[str] | None,

@@ -140,6 +140,8 @@ class Workload(ReadableRepr):
     """Column indices in which no two rows of a table agree, by table: those of the tables that
     stand for a query with GROUP BY, DISTINCT or ``row_number() = 1``.
     """
+    schedule: str = ""
+    """Assumption about what may overlap, which an answer names first; empty if there is none."""
     level: str | None = None
     """Value of the tables' property delta.isolationLevel, if it is set."""
     text: str = ""
@@ -156,6 +158,7 @@ class Workload(ReadableRepr):
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions about its tables and about the times of runs."""
         return (
+            *([self.schedule] if self.schedule else ()),
             *(
                 f"No program writes to {table} while jobs run: it has the format {format_}, without"
                 " a commit protocol."

@@ -3,7 +3,8 @@
 A block is a language and, after it, markers: ``console spark``. Of a ``console`` block every line
 that begins with ``$`` is run, in an empty folder with the files that the page has shown before: a
 ``cat``, ``toml``, ``sql``, ``python`` or ``text`` block is the file whose name stands last in the
-text above it, or, if it has no name there, an example that runs if it is Python. Times do not
+text above it, or, if it has no name there, an example that runs if it is Python. Folders of
+``tests/data`` that the page names in backquotes are there, too. Times do not
 count, nor how often a solver proposed; a line with nothing but ``…`` stands for any lines.
 
 After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_docs.py writes what one sees into the
@@ -15,6 +16,7 @@ import doctest
 import os
 import re
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,8 +83,15 @@ def run_by_name(block):
     return block.file and any(f"$ python {block.file}\n" in other.text for other in later)
 
 
+DATA = re.compile(r"`(tests/data/[\w./-]+)`")
+
+
 def fill(folder, block):
-    """Write the files that the page has shown before a block into a folder."""
+    """Write the files that the page has shown before a block into a folder, and those of tests that
+    it names.
+    """
+    for name in dict.fromkeys(DATA.findall(block.page.read_text("utf-8"))):
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
     for name, text in block.files.items():
         (folder / name).write_text(text, "utf-8")
 

@@ -29,6 +29,8 @@ from isolitmus.pipeline.sweep_tables import sweep_tables
 from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.files.catalogue import every_level, litmus_names, matrices, protocols, scopes
+from isolitmus.specs.projects.dbt_manifest import DbtManifest, DbtNode
+from isolitmus.specs.projects.dbt_writes import STRATEGIES, build_incremental_run
 from isolitmus.specs.registries.engines import engines
 from isolitmus.specs.sql.configuration import MADE, SETTABLE
 from isolitmus.specs.sql.queries import UNMODELLED
@@ -387,7 +389,26 @@ def refused():
     return "\n" + "".join(f"- {line}\n" for line in lines) + "\n"
 
 
+def written_by_dbt():
+    """What the adapters of dbt write for each incremental strategy."""
+    rows = []
+    for adapter, strategies in STRATEGIES.items():
+        for strategy in strategies:
+            config = {
+                "incremental_strategy": strategy, "file_format": "delta", "unique_key": "id",
+                "partition_by": "day", "event_time": "day",
+            }  # fmt: skip
+            if strategy == "replace_where":
+                config["incremental_predicates"] = ["day > 1"]
+            node = DbtNode("model.p.m", "model", "m", relation_name="m", config=config)
+            manifest = DbtManifest("manifest.json", "p", adapter, {"model.p.m": node}, {}, {})
+            (main,) = build_incremental_run(node, manifest, "select 1", ["id", "day"]).main
+            rows.append([f"dbt-{adapter}", f"`{strategy}`", f"``{main}``"])
+    return table(["adapter", "strategy", "statement"], rows)
+
+
 LISTS = {
+    "writes of dbt": written_by_dbt,
     "apart": apart,
     "refused": refused,
     "statements": lambda: read(STATEMENTS, "files written"),

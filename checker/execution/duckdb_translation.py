@@ -24,6 +24,7 @@ from isolitmus.model.sql.values import NULL_PARTITIONS, literal
 from isolitmus.specs.sql.definitions import check_condition, select_of
 from isolitmus.specs.sql.parameters import marked_version, tables_by_path
 from isolitmus.specs.sql.statements import syntax_of
+from isolitmus.specs.sql.syntax import without_evolution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -157,6 +158,10 @@ def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> lis
     """
     parts = (tree.args[part] for part in ("this", "using", "on"))
     target, source, on = map(to_duck_sql, parts)
+    names = ", ".join(f"'{column.name.lower()}'" for column in schema.columns if column.name)
+    # INSERT * ignores columns that only the source has, unless the schema evolves
+    evolves = without_evolution(statement.sql) != statement.sql
+    stored = "*" if evolves else f"COLUMNS(lambda c: lower(c) IN ({names}))"
     name, other = (f'"{tree.args[part].alias_or_name}"' for part in ("this", "using"))
     matches = f"(SELECT count(*) FROM {source} WHERE {on})"
     froms = {
@@ -179,7 +184,7 @@ def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> lis
         taken = f'CREATE OR REPLACE TEMP TABLE "clause {k}" AS SELECT'
         if kind == "not matched":
             starred = isinstance(then.this, exp.Star)
-            values = "*" if starred else ", ".join(map(to_duck_sql, then.expression.expressions))
+            values = stored if starred else ", ".join(map(to_duck_sql, then.expression.expressions))
             columns = "" if starred else to_duck_sql(then.this)
             order = "BY NAME" if starred else columns
             before.append(DuckStep("collect", f"{taken} {values} FROM {rows}"))
@@ -440,6 +445,7 @@ def translate(
             _unqualified(tree)
             return [*_first(tree, schema, schemas), DuckStep("write", to_duck_sql(tree))]
         case st.Merge(), exp.Merge():
+            _inline_named_queries(tree)
             return [*_first(tree, schema, schemas), *translate_merge(statement, tree, schema)]
         case st.Insert(), exp.Insert():
             grows = statement.options.grows
@@ -616,6 +622,21 @@ def _unqualified(update: exp.Update) -> None:
     for assignment in update.expressions:
         if isinstance(assignment, exp.EQ):
             assignment.this.set("table", None)
+
+
+def _inline_named_queries(tree: exp.Expr) -> None:
+    """Put the queries of WITH in the places that name them, since a MERGE becomes several steps."""
+    named = tree.args.get("with_")
+    if named is None:
+        return
+    tree.set("with_", None)
+    ctes = list(named.expressions)
+    for k, cte in enumerate(ctes):
+        parts = [tree.args["using"], tree.args["on"], tree.args["whens"], *ctes[k + 1 :]]
+        places = [table for part in parts for table in part.find_all(exp.Table)]
+        for table in places:
+            if not table.db and table.name.lower() == cte.alias.lower():
+                table.replace(cte.this.copy().subquery(table.alias or cte.alias))
 
 
 def _first(tree: exp.Expr, target: Schema | None, schemas: Mapping[str, Schema]) -> list[DuckStep]:

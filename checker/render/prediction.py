@@ -15,6 +15,7 @@ from isolitmus.checker.workloads.prediction import WORDS as COMPARISONS
 from isolitmus.checker.workloads.table_alterations import altering_statements
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import capitalized, count_of
+from isolitmus.model.sql.statement import Read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,6 +39,7 @@ __all__ = [
     "prediction_page",
     "prediction_rest",
     "summary_line",
+    "table_grids",
     "unread_lines",
 ]
 
@@ -57,21 +59,62 @@ def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
     """Yield the whole prediction: grid, answer, legend, conflicts, assumptions."""
     rows = prediction.rows
     yield from prediction_head(prediction.workload, list(rows), prediction.protocol)
-    yield from map(grid_row, rows.values())
+    yield from (
+        table_grids(prediction) if prediction.workload.schedule else map(grid_row, rows.values())
+    )
     yield from prediction_rest(prediction)
 
 
 def prediction_head(workload: Workload, names: Sequence[str], protocol: str) -> Iterator[str]:
     """Yield the title, the caption and the head of the grid of these statements."""
     many_statements = count_of(len(names), "statement that writes", "statements that write")
+    if workload.schedule:
+        yield f"Assumed: {workload.schedule}"
     yield (
         f"{workload.title}: {count_of(len(workload.job_names), 'job')}, {many_statements}, under"
         f" {protocol}"
     )
     yield ""
+    if workload.schedule:
+        yield "Conflicts, by table. Row: starts first, commits last. Column: commits in between."
+        return
     yield "Conflicts. Row: starts first, commits last. Column: commits in between."
     cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
     yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
+
+
+def table_grids(prediction: JobPrediction) -> Iterator[str]:
+    """Yield a grid for each table: the statements that write to it, or may if not understood.
+
+    Statements that may concern any table are in no grid. A last line says what is proved of
+    statements that write to different tables.
+    """
+    statements = prediction.workload.statements
+    targets = {
+        one.name: one.statement.target for one in statements if not isinstance(one.statement, Read)
+    }
+    unread = {one.name: one for one in prediction.workload.unread}
+    rows = prediction.rows
+    for table in dict.fromkeys(targets[name] for name in rows if name in targets):
+        names = [
+            name
+            for name in rows
+            if targets.get(name) == table
+            or (name in unread and unread[name].tables and unread[name].may_concern(table))
+        ]
+        cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
+        yield ""
+        yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
+        for name in names:
+            yield grid_row([one for one in rows[name] if one.winner in names])
+    others = [
+        one
+        for one in prediction.meetings
+        if {one.loser, one.winner} <= targets.keys() and targets[one.loser] != targets[one.winner]
+    ]
+    if others and all(one.word in SIGNS and one.word != "unknown" for one in others):
+        yield ""
+        yield "Statements that write to different tables never conflict (proved)."
 
 
 def grid_row(row: Sequence[PairPrediction]) -> str:
@@ -114,7 +157,8 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
         yield ALTERS_NOTHING
     yield ""
     yield f"Valid for {prediction.engine}."
-    yield from assumed_lines(prediction.workload.assumptions)
+    workload = prediction.workload
+    yield from assumed_lines([one for one in workload.assumptions if one != workload.schedule])
     yield from unread_lines(prediction.workload)
 
 

@@ -177,6 +177,8 @@ class PairFormulas:
             return z3.BoolVal(True)
         old, new = (terms.row(schema, f"{schema.name} {word}") for word in ("before", "after"))
         winner = self.winner.instance.template
+        if winner.target != schema:
+            return own.removes(old)
         return z3.Or(
             z3.And(own.removes(old), winner.keeps(old)), z3.And(winner.adds(new), own.removes(new))
         )

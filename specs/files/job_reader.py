@@ -250,7 +250,9 @@ class JobReader:
         with suppress(SqlError):
             named = Syntax(text).named_tables()
             if named and named <= known:
-                tables = frozenset(name for name in known if name in text.lower())
+                tables = frozenset(
+                    name for name in known if re.search(rf"\b{re.escape(name)}\b", text.lower())
+                )
         return replace(unread_job(title[0], error), name=_name(title), tables=tables)
 
     def undeclared(

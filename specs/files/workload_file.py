@@ -341,7 +341,7 @@ def build_workload(
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), _invariants(document, schemas, jobs),
         {one.schema.name: one.keys for one in reader.instead if one.keys},
-        level, document.source.text, path,
+        "", level, document.source.text, path,
     )  # fmt: skip
 
 

@@ -21,9 +21,11 @@ from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
 from isolitmus.specs.files.job_reader import PASSED, unread_job
 from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.project_workload import read_project_workload
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, read_workload, workload_tables
+from isolitmus.specs.projects.dbt_project import find_manifest
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET, with_overwrite_mode
 from isolitmus.specs.sql.parameters import BLANK, PIECE
 from isolitmus.specs.sql.source_text import locate_error
@@ -202,7 +204,8 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     Parameters
     ----------
     *names : str
-        Name of a shipped workload, path of a workload file, of a folder, or of SQL files.
+        Name of a shipped workload, path of a workload file, of a folder, or of SQL files. A
+        folder may be a dbt project, which a path of its ``manifest.json`` gives as well.
     ddl : Path, optional
         File with the CREATE TABLE statements for SQL files.
     tables : sequence of str
@@ -216,6 +219,9 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     logged = [read_declared_table(given) for given in tables]
     known = shipped_files("workloads")
     folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
+    if folder is not None and (manifest := find_manifest(folder)) is not None:
+        home = folder if folder.is_dir() else folder.absolute().parent.parent
+        return read_project_workload(manifest, home, split_statements, ddl, logged)
     if folder is not None and folder.is_dir():
         return _of_sql(sql_files(folder, ddl), ddl, logged, folder)
     texts = [name for name in names if name.endswith(".sql")]

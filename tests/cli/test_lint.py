@@ -63,10 +63,10 @@ def test_one_finding_a_pair_at_the_statement_that_aborts(call):
 def test_exit_statuses(folder, call):
     assert call("lint", ".", "--ignore", "ISO2")[0] == 0
     assert call("lint", ".", "--select", "ISO202")[0] == 0
-    (folder / "widen.sql").write_text("ALTER TABLE events ADD COLUMNS (x INT)", "utf-8")
+    (folder / "landing.sql").write_text("COPY INTO events FROM '/landing'", "utf-8")
     status, out, _ = call("lint", ".", "--ignore", "ISO2")
     assert status == 0
-    assert "widen.sql:1:1: ISO001 note: statement not understood" in out
+    assert "landing.sql:1:1: ISO001 note: statement not understood" in out
     assert "1 of them not understood, so their conflicts are unknown" in out
     assert call("lint", ".", "--ignore", "ISO2", "--strict")[0] == 3
     assert call("lint", ".", "--strict")[0] == 1
@@ -356,7 +356,7 @@ JUNIT = {
 
 def test_junit(folder, call):
     (folder / "a&b.sql").write_text("SELECT id FROM events WHERE kind = '<&\"'", "utf-8")
-    (folder / "widen.sql").write_text("ALTER TABLE events ADD COLUMNS (x INT)", "utf-8")
+    (folder / "landing.sql").write_text("COPY INTO events FROM '/landing'", "utf-8")
     status, out, _ = call("lint", ".", "--as", "junit", "--out", "lint.xml")
     assert (status, out) == (1, "")
     root = ET.parse(folder / "lint.xml").getroot()
@@ -365,9 +365,9 @@ def test_junit(folder, call):
         assert {child.tag for child in one} <= children
         assert set(one.attrib) <= attributes
     suites = {one.attrib["name"]: one for one in root}
-    assert set(suites) == {"a&b.sql", "append.sql", "dedupe.sql", "widen.sql"}
+    assert set(suites) == {"a&b.sql", "append.sql", "dedupe.sql", "landing.sql"}
     count = {name: len(suite.findall(".//failure")) for name, suite in suites.items()}
-    assert count == {"a&b.sql": 0, "append.sql": 0, "dedupe.sql": 2, "widen.sql": 0}
+    assert count == {"a&b.sql": 0, "append.sql": 0, "dedupe.sql": 2, "landing.sql": 0}
     assert root.attrib["failures"] == "2"
     assert len(root.findall(".//skipped")) == 1
     junitparser = pytest.importorskip("junitparser", reason="pip install junitparser")

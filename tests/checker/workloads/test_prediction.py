@@ -551,3 +551,21 @@ def test_the_row_that_one_needs_is_not_the_one_that_the_other_looks_for(loser, w
     )
     a, b = jobs.statements
     assert predict_pair(Instances(jobs), a, b, protocol("delta-serializable")).examples
+
+
+def test_a_retry_of_an_update_is_asked_for_beside_a_merge_of_another_table():
+    """Its rows are those of its own table, which has fewer columns than the other one."""
+    merge = (
+        'sql = "MERGE INTO b USING (SELECT :id AS id, :x AS x, :y AS y) AS s ON b.y = s.y'
+        ' WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"\n'
+    )
+    work = read_workload(
+        'ddl = ["CREATE TABLE a (id BIGINT, x BIGINT) USING delta",'
+        ' "CREATE TABLE b (id BIGINT, x BIGINT, y BIGINT) USING delta"]\n'
+        f'[jobs.u]\nsql = "UPDATE a SET x = 1 WHERE id = :id"\n[jobs.m]\n{merge}[jobs.n]\n{merge}',
+        "w",
+    )
+    found = predict_workload(work, protocol("delta-serializable"))
+    words = {(one.loser, one.winner): one.word for one in found.meetings}
+    assert words["u", "m"] == words["u", "n"] == words["m", "u"] == "never"
+    assert words["u", "u"] == words["m", "n"] == "always"

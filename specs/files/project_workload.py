@@ -1,0 +1,268 @@
+"""A dbt project as a workload: its tables, the statements of its jobs, and what may overlap."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
+from isolitmus.model.workload import UnreadStatement
+from isolitmus.specs.disk.input_files import read_text
+from isolitmus.specs.files.job_schedule import find_job_schedule
+from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.toml_reader import Node, Source
+from isolitmus.specs.files.workload_file import build_workload, workload_tables
+from isolitmus.specs.projects.dbt_project import read_dbt_project
+from isolitmus.specs.projects.relation_names import has_word
+from isolitmus.specs.sql.uninterpreted_sources import written_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.job_schedule import JobSchedule
+    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
+
+__all__ = ["build_project_workload", "read_project_workload"]
+
+
+def read_project_workload(
+    manifest: Path,
+    folder: Path,
+    split: Callable[[str], Iterator[str]],
+    ddl: Path | None = None,
+    logged: Sequence[LoggedDeclaration] = (),
+) -> Workload:
+    """Return the workload of a dbt project.
+
+    Parameters
+    ----------
+    manifest : Path
+        Its ``manifest.json``.
+    folder : Path
+        Its folder. A table ``[schedule]`` is looked for in ``isolitmus.toml`` and
+        ``pyproject.toml`` there, then in the current folder.
+    split : callable
+        Function that yields the statements of a text.
+    ddl : Path, optional
+        File with CREATE TABLE of tables that dbt does not know, or knows without types.
+    logged : sequence of LoggedDeclaration
+        Existing tables.
+    """
+    made = "" if ddl is None else read_text(ddl, LitmusError)
+    given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
+    project = read_dbt_project(manifest)
+    return build_project_workload(project, find_job_schedule(folder, Path()), given, logged)
+
+
+def build_project_workload(
+    project: DbtProject,
+    schedule: JobSchedule,
+    ddl: Mapping[str, str] | None = None,
+    logged: Sequence[LoggedDeclaration] = (),
+) -> Workload:
+    """Return the workload of a project under a schedule.
+
+    Parameters
+    ----------
+    project : DbtProject
+        The project.
+    schedule : JobSchedule
+        What may overlap.
+    ddl : mapping of str to str, optional
+        Statements that create other tables, or tables whose columns the project does not have, by
+        name in lower case.
+    logged : sequence of LoggedDeclaration
+        Existing tables.
+    """
+    jobs = [*project.jobs, *(project.refreshes if schedule.full_refresh else ())]
+    read = [job for job in jobs if not job.problem]
+    told = [*project.assumptions]
+    given = dict(ddl or {})
+    own = {*given, *(one.declared.name.lower() for one in logged)}
+    texts = [text for job in read for text in (*job.statements, *job.opaque)]
+    for table in (*project.tables, *project.staging):
+        if table.name.lower() in own or not any(has_word(text, table.name) for text in texts):
+            continue
+        if not table.columns:
+            if not table.written:
+                continue
+            told.append(f"The columns of {table.name} are not known; run dbt docs generate.")
+        elif (problem := _problem(table)) is not None:
+            told.append(f"The table {table.name} is passed over: {problem}.")
+        else:
+            given[table.name.lower()] = table.ddl()
+    upkeep = dict(
+        _maintenance(
+            project, schedule, [text for job in read for text in job.statements], {*given, *own}
+        )
+    )
+    schedule.check_jobs([*(job.name for job in jobs), *upkeep])
+    if not read:
+        raise IsolitmusError(_nothing(project, jobs))
+    if not given and not logged:
+        raise IsolitmusError(
+            f"the columns of no table of {project.name} are known; run dbt docs generate, or"
+            " declare the columns of the models with data_type"
+        )
+    document = _Document(project, read, upkeep, schedule, [*given.values()], logged)
+    work = document.best()
+    names = {job.name for job in jobs}
+    unread = [_unread(job, project) for job in jobs if job.problem]
+    apart = {
+        pair for pair in schedule.pairs(_before(project, jobs)) if {*pair} <= names | {*upkeep}
+    }
+    batched = {
+        job.name for job in jobs if job.concurrent and job.name not in schedule.one_at_a_time
+    }
+    apart -= {(name, name) for name in batched}
+    apart |= {(a, b) for a in upkeep for b in upkeep}
+    return replace(
+        work,
+        jobs={name: _with_staged(job, project, name) for name, job in work.jobs.items()},
+        apart=work.apart | apart,
+        left_out=tuple(_of_views(work.left_out, project)) + tuple(told),
+        unread=(*work.unread, *unread),
+        distinct=("batch_start",) if batched & work.jobs.keys() and schedule.whole else (),
+        schedule=str(schedule),
+    )
+
+
+class _Document(NamedTuple):
+    """Parts of a workload's document."""
+
+    project: DbtProject
+    jobs: Sequence[DbtJob]
+    upkeep: Mapping[str, str]
+    schedule: JobSchedule
+    ddl: list[str]
+    logged: Sequence[LoggedDeclaration]
+
+    def best(self) -> Workload:
+        """Return the workload in which the most statements are understood.
+
+        First the queries of views are part of the statements. Where a statement is not understood,
+        its views are tables of any rows, if that helps.
+        """
+        every = frozenset(job.name for job in self.jobs if job.opaque)
+        try:
+            work = self.build(frozenset())
+        except (LitmusError, SqlError):
+            if not every:
+                raise
+            return self.build(every)
+        failed = Counter(one.job for one in work.unread)
+        if not (tried := every & failed.keys()):
+            return work
+        other = self.build(tried)
+        left = Counter(one.job for one in other.unread)
+        better = frozenset(name for name in tried if left[name] < failed[name])
+        return other if better == tried else self.build(better) if better else work
+
+    def build(self, opaque: frozenset[str]) -> Workload:
+        """Return the workload; the jobs in ``opaque`` read views as tables of any rows."""
+        found: dict[str, Any] = {}
+        sources: dict[str, Source] = {}
+        for job in self.jobs:
+            statements = job.opaque if job.name in opaque else job.statements
+            one: dict[str, Any] = {"sql": list(statements)}
+            if job.where:
+                one["where"] = job.where
+            if job.parameters:
+                one["parameters"] = dict(job.parameters)
+            found[job.name] = one
+            sources[job.name] = Source(job.place, job.text)
+        for name, statement in self.upkeep.items():
+            found[name] = {"sql": [statement]}
+            sources[name] = Source(self.schedule.place.partition(":")[0] or "maintenance")
+        name = self.project.name
+        whole = {"title": name, "jobs": found} | ({"ddl": self.ddl} if self.ddl else {})
+        return build_workload(
+            Node(whole, "", Source(name)), name, sources=sources, logged=self.logged, each=True
+        )
+
+
+def _maintenance(
+    project: DbtProject, schedule: JobSchedule, texts: Sequence[str], known: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the statements of maintenance, by the names of their jobs."""
+    if schedule.maintenance is True:
+        written = written_tables(texts)
+        for table in project.tables:
+            name = table.name.lower()
+            if name in written and name in known:
+                yield f"optimize_{table.name}", f"OPTIMIZE {table.name}"
+    elif schedule.maintenance:
+        for number, statement in enumerate(schedule.maintenance, 1):
+            yield f"maintenance_{number}", statement
+
+
+def _before(project: DbtProject, jobs: Sequence[DbtJob]) -> dict[str, frozenset[str]]:
+    """Return the jobs that an invocation runs before each job, also those of full refreshes."""
+    same = {job.node: job.name for job in project.jobs if job.node is not None}
+    refreshed = {
+        same[job.node]: job.name for job in jobs if job.node in same and job.name != same[job.node]
+    }
+    found: dict[str, frozenset[str]] = {}
+    for job in jobs:
+        plain = job.name if job.name in project.before else same.get(job.node or "", job.name)
+        first = project.before.get(plain, frozenset())
+        found[job.name] = first | {refreshed[one] for one in first if one in refreshed}
+        if job.name != plain:
+            found[job.name] |= {plain}
+    return found
+
+
+def _problem(table: DbtTable) -> str | None:
+    """Return why the declaration of a table is not understood, or None."""
+    try:
+        workload_tables(Node({"ddl": table.ddl()}, "", Source(table.name)), ())
+    except (LitmusError, SqlError) as error:
+        return str(error).partition("\n")[0].partition(": ")[2]
+    return None
+
+
+def _unread(job: DbtJob, project: DbtProject) -> UnreadStatement:
+    """Return a job whose statements are not known."""
+    name = project.table_names.get(job.node or "")
+    hooks = "hook" in job.problem or name is None
+    tables = None if hooks or name is None else frozenset({name.lower()})
+    return UnreadStatement(job.name, job.name, job.problem, job.place, tables)
+
+
+def _with_staged(job: Any, project: DbtProject, name: str) -> Any:
+    """Return the job of a snapshot with its table among those that it reads."""
+    made = next((one for one in project.jobs if one.name == name and one.staged), None)
+    if made is None or made.staged is None:
+        return job
+    staging, table = made.staged
+    statements = tuple(
+        replace(one, reads=(*one.reads, table)) if has_word(one.sql, staging) else one
+        for one in job.statements
+    )
+    return replace(job, statements=statements)
+
+
+def _of_views(assumptions: Sequence[str], project: DbtProject) -> Iterator[str]:
+    """Yield assumptions, and say of a view that it is one."""
+    for one in assumptions:
+        found = re.match(r"(\w+) has no DDL\. It is no view of a declared table, and ", one)
+        view = found is not None and found[1] in project.views
+        yield f"The view {found[1]} {one[found.end() :]}" if found and view else one
+    for job in project.jobs:
+        if job.staged is not None and not job.problem:
+            yield (
+                f"{job.staged[0]} stands for the rows that {job.name} compares with its table: they"
+                " may be any rows, others in each run."
+            )
+
+
+def _nothing(project: DbtProject, jobs: Sequence[DbtJob]) -> str:
+    if not jobs:
+        return f"{project.name} has no model or snapshot that writes to a table"
+    first = jobs[0]
+    return f"no job of {project.name} is understood; {first.place}: {first.problem}"

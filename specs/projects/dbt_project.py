@@ -1,0 +1,590 @@
+"""A dbt project as tables and jobs: every model and snapshot writes to one table.
+
+Relations are renamed to plain table names, which are unique in the project. Views and ephemeral
+models write nothing; a statement that reads from a view has its query in WITH.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.types import column_type
+from isolitmus.specs.disk.input_files import is_file, is_there, read_text
+from isolitmus.specs.projects.dbt_branches import find_branches, render_hook
+from isolitmus.specs.projects.dbt_manifest import DbtSource, read_catalog, read_manifest
+from isolitmus.specs.projects.dbt_writes import (
+    END,
+    START,
+    build_first_run,
+    build_incremental_run,
+    build_snapshot_run,
+    quote_text,
+    snapshot_columns,
+    staging_relation,
+)
+from isolitmus.specs.projects.relation_names import (
+    RelationRenaming,
+    choose_table_names,
+    find_qualified_tables,
+    has_word,
+    put_with,
+)
+from isolitmus.specs.sql.uninterpreted_sources import infer_query_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from isolitmus.specs.projects.dbt_branches import Branches
+    from isolitmus.specs.projects.dbt_manifest import (
+        CatalogColumn,
+        DbtManifest,
+        DbtNode,
+        DeclaredInvariant,
+    )
+    from isolitmus.specs.projects.dbt_writes import DbtWrite
+
+__all__ = ["DbtJob", "DbtProject", "DbtTable", "find_manifest", "read_dbt_project"]
+
+FILE = "dbt_project.yml"
+TARGET_PATH = re.compile(r"^target-path\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
+REFRESH = "full_refresh"
+BATCH_STEP = {"day": "date_add({start}, 1)"}
+"""End of a batch, where it is a function of its start that conditions on parameters may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class DbtTable:
+    """Table of a project: that of a model, a snapshot, a seed or a source."""
+
+    node: str
+    """Id in the manifest."""
+    name: str
+    """Name in statements, unique in the project."""
+    relation: str
+    """Relation in the database."""
+    columns: tuple[Column, ...]
+    """Columns, or none if they are not known."""
+    origin: str
+    """Where the columns come from: catalog, yaml, query or nothing."""
+    partitioned_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    written: bool = True
+    """Whether a job of the project writes to it."""
+
+    def ddl(self) -> str:
+        """Return the statement that creates the table.
+
+        Examples
+        --------
+        >>> DbtTable("model.p.m", "m", "dev.m", (Column("id", "INT"),), "catalog").ddl()
+        'CREATE TABLE m (`id` INT) USING delta'
+        """
+        names = (column.name.replace("`", "``") for column in self.columns)
+        columns = zip(names, self.columns, strict=True)
+        listed = ", ".join(f"`{name}` {column.type}" for name, column in columns)
+        parts = [f"CREATE TABLE {self.name} ({listed}) USING delta"]
+        if self.partitioned_by:
+            parts.append(f"PARTITIONED BY ({', '.join(self.partitioned_by)})")
+        if self.properties:
+            pairs = (
+                f"{quote_text(key)} = {quote_text(value)}" for key, value in self.properties.items()
+            )
+            parts.append(f"TBLPROPERTIES ({', '.join(pairs)})")
+        return " ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class DbtJob:
+    """One run of a model, a snapshot, or the hooks of an invocation."""
+
+    name: str
+    place: str
+    """File of the project."""
+    text: str
+    """Text of that file, or of its template."""
+    statements: tuple[str, ...]
+    """Statements with the plain names of tables, and with views in WITH."""
+    opaque: tuple[str, ...]
+    """The same with views as tables of any rows, if no view reads a table that jobs write to."""
+    problem: str = ""
+    """Why its statements are not known."""
+    where: str = ""
+    """Condition on its parameters."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    node: str | None = None
+    """Id in the manifest; None for hooks of an invocation."""
+    staged: tuple[str, str] | None = None
+    """Staging table of a snapshot, and the table that its query reads beside others."""
+    concurrent: bool = False
+    """Whether the batches of one invocation may run at the same time."""
+
+
+class DbtProject(NamedTuple):
+    """Tables and jobs of a dbt project."""
+
+    name: str
+    adapter: str
+    tables: tuple[DbtTable, ...]
+    staging: tuple[DbtTable, ...]
+    """Tables that stand for the rows that a snapshot merges."""
+    jobs: tuple[DbtJob, ...]
+    refreshes: tuple[DbtJob, ...]
+    """Runs with ``--full-refresh`` of incremental models."""
+    views: tuple[str, ...]
+    """Plain names of views."""
+    before: Mapping[str, frozenset[str]]
+    """Jobs that run before each job in one invocation."""
+    invariants: tuple[DeclaredInvariant, ...]
+    """Tests that say which rows a table never has; ``table_names`` has the names of their tables.
+    """
+    assumptions: tuple[str, ...]
+
+    @property
+    def table_names(self) -> dict[str, str]:
+        """Plain names of tables by their ids in the manifest."""
+        return {table.node: table.name for table in self.tables}
+
+
+def find_manifest(path: Path) -> Path | None:
+    """Return the manifest of a project's folder, or of a path to it; None if it is no project.
+
+    Raises
+    ------
+    IsolitmusError
+        If the folder is a dbt project without a manifest.
+    """
+    if path.name == "manifest.json" and is_file(path):
+        return path
+    if not is_there(path / FILE):
+        return None
+    found = TARGET_PATH.search(read_text(path / FILE, LitmusError))
+    value = "" if found is None else found["value"].strip("\"'")
+    if "{{" in value:
+        raise IsolitmusError(
+            f"{path / FILE}: target-path is a template; give the manifest: TARGET/manifest.json"
+        )
+    manifest = path / (value or "target") / "manifest.json"
+    if not is_file(manifest):
+        raise IsolitmusError(
+            f"{path} is a dbt project without {manifest.relative_to(path)}; run dbt compile first"
+        )
+    return manifest
+
+
+def read_dbt_project(path: Path) -> DbtProject:
+    """Return the tables and jobs of the project with this ``manifest.json``.
+
+    Columns of tables come from ``catalog.json`` beside it (``dbt docs generate``), else from the
+    project's YAML files if each has a data_type, else from the query of the model if its types are
+    certain.
+    """
+    manifest = read_manifest(path)
+    catalog = path.with_name("catalog.json")
+    columns = read_catalog(catalog) if is_there(catalog) else {}
+    return _ProjectReader(manifest, columns).project()
+
+
+class _ProjectReader:
+    """Reader of a project: names of its relations, its views, and the columns that are known."""
+
+    def __init__(
+        self, manifest: DbtManifest, catalog: Mapping[str, tuple[CatalogColumn, ...]]
+    ) -> None:
+        self.manifest = manifest
+        self.catalog = catalog
+        self.nodes = [
+            node
+            for node in manifest.nodes.values()
+            if node.resource_type in ("model", "snapshot", "seed")
+        ]
+        named: list[DbtNode | DbtSource] = [*manifest.sources.values(), *self.nodes]
+        relations = {one.unique_id: one.relation_name for one in named if one.relation_name}
+        written = {node.unique_id for node in self.nodes}
+        self.names = choose_table_names(relations, written)
+        self.renaming = RelationRenaming({relations[key]: self.names[key] for key in relations})
+        self.branches: dict[str, Branches] = {
+            node.unique_id: find_branches(node, manifest) for node in self.nodes
+        }
+        self.views: dict[str, str] = {}
+        self.schemas: dict[str, Schema] = {}
+        self.tables: dict[str, DbtTable] = {}
+
+    def project(self) -> DbtProject:
+        """Return the project, with its tables in an order in which each query is known."""
+        for key, source in self.manifest.sources.items():
+            if source.relation_name:
+                self._add_table(key, source, source.relation_name, None, written=False)
+        jobs: dict[str, DbtJob] = {}
+        refreshes: list[DbtJob] = []
+        staging: list[DbtTable] = []
+        names = _job_names(self.nodes)
+        for node in self.nodes:
+            name = names[node.unique_id]
+            if node.resource_type == "seed":
+                if node.relation_name:
+                    self._add_table(node.unique_id, node, node.relation_name, None, written=False)
+            elif node.materialized == "view":
+                self._add_view(node)
+            elif node.materialized != "ephemeral":
+                jobs[node.unique_id] = self._job(name, node, staging)
+                if node.materialized == "incremental":
+                    refreshes.append(self._refresh(f"{name}_{REFRESH}", node))
+        hooks = [*self._operations("on-run-start"), *self._operations("on-run-end")]
+        before = _earlier(self.manifest, jobs)
+        starts = {job.name for job in hooks if job.name == "on_run_start"}
+        for job in jobs.values():
+            before[job.name] = before.get(job.name, frozenset()) | starts
+        for job in hooks:
+            if job.name == "on_run_end":
+                before[job.name] = frozenset({one.name for one in jobs.values()} | starts)
+        return DbtProject(
+            self.manifest.project,
+            self.manifest.adapter,
+            tuple(self.tables.values()),
+            tuple(staging),
+            (*jobs.values(), *hooks),
+            tuple(refreshes),
+            tuple(self.views),
+            before,
+            tuple(one for one in self.manifest.invariants if one.node in self.tables),
+            tuple(self._assumptions()),
+        )
+
+    def _assumptions(self) -> Iterator[str]:
+        """Yield what is assumed about tables, their columns and compiled code."""
+        if any(node.materialized in ("incremental", "snapshot") for node in self.nodes):
+            yield "The tables of all incremental models and snapshots exist."
+        changing = [
+            self.names.get(node.unique_id, node.name)
+            for node in self.nodes
+            if node.materialized == "incremental"
+            and node.config.get("on_schema_change") in ("append_new_columns", "sync_all_columns")
+        ]
+        seeds = [table.name for table in self.tables.values() if table.node.startswith("seed.")]
+        if seeds:
+            named = "seed" if len(seeds) == 1 else "seeds"
+            yield f"No run loads the {named} {' or '.join(seeds)} meanwhile."
+        if changing:
+            yield f"No run changes the columns of {' or '.join(changing)} (on_schema_change)."
+        declared = [table.name for table in self.tables.values() if table.origin == "yaml"]
+        if declared:
+            yield (
+                f"The YAML files declare all columns of {' and '.join(declared)}, in their order."
+            )
+        inferred = [table.name for table in self.tables.values() if table.origin == "query"]
+        if inferred:
+            yield f"The columns of {' and '.join(inferred)} are those of the model's query."
+        varies = [
+            node.name
+            for node in self.nodes
+            if self.branches[node.unique_id].varies and node.materialized != "ephemeral"
+        ]
+        if varies:
+            yield (
+                f"Every invocation compiles {' and '.join(varies)} to the text in the manifest,"
+                " except for values that are parameters: variables and macros have the same values."
+            )
+        if self.manifest.adapter == "databricks":
+            yield "The statements are those of dbt-databricks on Databricks Runtime 17.1 or later."
+            yield "No run changes comments, tags, constraints or properties of a table."
+
+    # Tables
+
+    def _add_table(
+        self,
+        key: str,
+        node: DbtNode | DbtSource,
+        relation: str,
+        query: str | None,
+        *,
+        written: bool = True,
+        more: Sequence[Column] = (),
+    ) -> DbtTable:
+        """Add a table, with the columns that are known of it."""
+        columns, origin = self._columns(key, node, query)
+        if columns and origin != "catalog":
+            columns += tuple(more)
+        config = node.config
+        partitioned: tuple[str, ...] = ()
+        properties: dict[str, str] = {}
+        if written:
+            assert not isinstance(node, DbtSource)
+            partitioned = node.strings("partition_by")
+            said = config.get("tblproperties")
+            properties = {
+                str(k): str(v).lower() if isinstance(v, bool) else str(v)
+                for k, v in (said if isinstance(said, dict) else {}).items()
+            }
+        name = self.names[key]
+        table = DbtTable(key, name, relation, columns, origin, partitioned, properties, written)
+        self.tables[key] = table
+        if columns:
+            self.schemas[name] = Schema(name, columns)
+        return table
+
+    def _columns(
+        self, key: str, node: DbtNode | DbtSource, query: str | None
+    ) -> tuple[tuple[Column, ...], str]:
+        """Return the columns of a table, and where they come from."""
+        if found := self.catalog.get(key):
+            columns = [_column(one.name, one.type) for one in found]
+            if all(columns):
+                return tuple(one for one in columns if one is not None), "catalog"
+        declared = [_column(one.name, one.data_type) for one in node.columns.values()]
+        if declared and all(declared):
+            return tuple(one for one in declared if one is not None), "yaml"
+        inferred = (
+            None if query is None else infer_query_columns(self._inlined(query), self.schemas)
+        )
+        return (inferred, "query") if inferred else ((), "")
+
+    def _add_view(self, node: DbtNode) -> None:
+        """Add a view with its query."""
+        query = self.branches[node.unique_id].incremental
+        if query is None or not node.relation_name:
+            return
+        name, text = self.names[node.unique_id], self.renaming.apply(query)
+        self.views[name] = text
+        columns = infer_query_columns(self._inlined(text), self.schemas)
+        if columns:
+            self.schemas[name] = Schema(name, columns)
+
+    # Statements
+
+    def _inlined(self, statement: str, view: tuple[str, str] | None = None) -> str:
+        """Return a statement with the views that it names in WITH."""
+        used: dict[str, str] = {}
+        todo = [statement, *(view or ())[1:]]
+        while todo:
+            text = todo.pop()
+            for name, query in self.views.items():
+                if name not in used and has_word(text, name):
+                    used[name] = query
+                    todo.append(query)
+        listed = [(name, query) for name, query in self.views.items() if name in used]
+        return put_with(statement, [*listed, *([] if view is None else [view])])
+
+    def _texts(self, write: DbtWrite) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the statements of a run, with views in WITH and with views as tables."""
+        view = next(((name, self.renaming.apply(query)) for name, query in write.views), None)
+        created = self.renaming.apply(write.query)
+        main = [self.renaming.apply(one) for one in write.main]
+        before, after = (
+            [self._inlined(self.renaming.apply(one)) for one in part]
+            for part in (write.before, write.after)
+        )
+        if created:
+            inlined = [f"{one} {self._inlined(created)}" for one in main]
+            opaque = [f"{one} {created}" for one in main]
+        else:
+            inlined = [self._inlined(one, view) for one in main]
+            opaque = [put_with(one, [] if view is None else [view]) for one in main]
+        whole = (*before, *inlined, *after)
+        texts = (*main, created, view[1] if view else "")
+        read = {name for name in self.views if any(has_word(text, name) for text in texts)}
+        if not read or any(self._reads_written(name) for name in read):
+            return whole, ()
+        return whole, (*before, *opaque, *after)
+
+    def _reads_written(self, view: str) -> bool:
+        """Return whether a view reads a table that a job of the project writes to."""
+        text = self._inlined(self.views[view])
+        tables = [
+            self.names[node.unique_id]
+            for node in self.nodes
+            if node.unique_id in self.names and node.materialized not in ("view", "ephemeral")
+        ]
+        known = {*tables, *(table.name for table in self.tables.values()), *self.views}
+        return any(has_word(text, name) for name in tables) or bool(
+            find_qualified_tables(text) - known
+        )
+
+    def _job(self, name: str, node: DbtNode, staging: list[DbtTable]) -> DbtJob:
+        """Return the job of a model or snapshot whose table exists."""
+        branches = self.branches[node.unique_id]
+        query = branches.incremental
+        renamed = None if query is None else self.renaming.apply(query)
+        where = ""
+        parameters: dict[str, str] = {}
+        staged: tuple[str, str] | None = None
+        try:
+            if not node.relation_name:
+                node.refuse("it has no relation_name, so its table is unknown; run dbt compile")
+            if node.resource_type == "snapshot":
+                write, staged = self._snapshot(node, renamed, staging)
+            else:
+                known = node.materialized in ("incremental", "table")
+                table = self._add_table(
+                    node.unique_id, node, node.relation_name, renamed if known else None
+                )
+                if not known:
+                    node.refuse(
+                        f"the materialization {node.materialized} is unsupported; supported are"
+                        " incremental, table, view, ephemeral, snapshot and seed"
+                    )
+                if query is None:
+                    node.refuse(branches.problem)
+                if node.materialized == "table":
+                    write = build_first_run(node, self.manifest, query)
+                else:
+                    columns = [column.name for column in table.columns]
+                    write = build_incremental_run(node, self.manifest, query, columns)
+                    if not columns:
+                        node.refuse(
+                            "the columns of its table are not known; run dbt docs generate, or"
+                            " declare all columns with data_type"
+                        )
+            statements, opaque = self._texts(write)
+            if any(f":{START}" in text for text in statements):
+                where, parameters = self._batch(node)
+        except LitmusError as error:
+            problem = str(error).removeprefix(f"{node.place}: ")
+            return DbtJob(name, node.place, node.raw_code, (), (), problem, node=node.unique_id)
+        return DbtJob(
+            name, node.place, node.raw_code, statements, opaque, "", where, parameters,
+            node.unique_id, staged, bool(where) and self._has_concurrent_batches(node),
+        )  # fmt: skip
+
+    def _has_concurrent_batches(self, node: DbtNode) -> bool:
+        """Return whether dbt may run batches of a model at the same time; dbt-spark never does."""
+        said = node.config.get("concurrent_batches")
+        return self.manifest.adapter == "databricks" and said is not False
+
+    def _refresh(self, name: str, node: DbtNode) -> DbtJob:
+        """Return the job of a run of an incremental model with ``--full-refresh``."""
+        query, where = self.branches[node.unique_id].first, ""
+        parameters: dict[str, str] = {}
+        try:
+            if query is None:
+                node.refuse(self.branches[node.unique_id].problem)
+            if node.config.get("full_refresh") is False:
+                node.refuse("full_refresh is false: dbt never rebuilds the table")
+            statements, opaque = self._texts(build_first_run(node, self.manifest, query))
+            if any(f":{START}" in text for text in statements):
+                where, parameters = self._batch(node)
+        except LitmusError as error:
+            problem = str(error).removeprefix(f"{node.place}: ")
+            return DbtJob(name, node.place, node.raw_code, (), (), problem, node=node.unique_id)
+        return DbtJob(
+            name, node.place, node.raw_code, statements, opaque, "", where, parameters,
+            node.unique_id,
+        )  # fmt: skip
+
+    def _batch(self, node: DbtNode) -> tuple[str, dict[str, str]]:
+        """Return the condition on the parameters of a batch, and their types."""
+        columns = {
+            str(other.config["event_time"]).lower(): self.names.get(key, "")
+            for key in (node.unique_id, *node.depends_on.nodes)
+            if (other := self.manifest.nodes.get(key) or self.manifest.sources.get(key))
+            and other.config.get("event_time")
+        }
+        types = {
+            column.type
+            for name, table in columns.items()
+            for column in self.schemas.get(table, Schema("", ())).columns
+            if column.name.lower() == name
+        }
+        if self.manifest.adapter == "databricks":
+            types = {"TIMESTAMP"}
+        type_ = types.pop() if len(types) == 1 else ""
+        given = dict.fromkeys((START, END), type_) if type_ in ("DATE", "TIMESTAMP") else {}
+        step = BATCH_STEP.get(str(node.config.get("batch_size")))
+        if step is not None and type_ == "DATE":
+            return f"{END} = {step.format(start=START)}", given
+        return f"{START} < {END}", given
+
+    def _snapshot(
+        self, node: DbtNode, query: str | None, staging: list[DbtTable]
+    ) -> tuple[DbtWrite, tuple[str, str]]:
+        """Return the statements of a snapshot on a table that stands for its staging view."""
+        names = snapshot_columns(node)
+        assert node.relation_name is not None
+        more = [
+            Column(names[one], "STRING" if one in ("dbt_scd_id", "dbt_is_deleted") else "TIMESTAMP")
+            for one in names
+        ]
+        table = self._add_table(node.unique_id, node, node.relation_name, query, more=more)
+        write = build_snapshot_run(node, self.manifest)
+        if not table.columns:
+            node.refuse(
+                "the columns of its table are not known; run dbt docs generate, or declare all"
+                " columns with data_type"
+            )
+        name = f"{table.name}__dbt_tmp"
+        columns = (*table.columns, Column("dbt_change_type", "STRING"), Column("run", "BIGINT"))
+        staging.append(
+            DbtTable(
+                node.unique_id, name, staging_relation(node), columns, table.origin, written=False
+            )
+        )
+        listed = ", ".join(f"`{column.name}`" for column in columns[:-1])
+        rows = f"(select {listed} from {name} where run = :run)"
+        relation = re.escape(staging_relation(node))
+        main = tuple(
+            re.sub(rf"\busing {relation} as", lambda _: f"using {rows} as", one)
+            for one in write.main
+        )
+        return write._replace(main=main), (name, table.name)
+
+    def _operations(self, kind: str) -> Iterator[DbtJob]:
+        """Yield the job of the hooks of an invocation, if there are any."""
+        found = [
+            node
+            for node in self.manifest.nodes.values()
+            if node.resource_type == "operation" and kind in node.name
+        ]
+        if not found:
+            return
+        texts = [
+            node.compiled_code or render_hook(node.raw_code, node, self.manifest) for node in found
+        ]
+        name, place = kind.replace("-", "_"), found[0].place.removeprefix("./")
+        raw = "\n".join(node.raw_code for node in found)
+        if any(text is None for text in texts):
+            problem = f"a hook {kind} has values that the manifest does not have; run dbt compile"
+            yield DbtJob(name, place, raw, (), (), problem)
+            return
+        statements = [
+            self._inlined(self.renaming.apply(text)) for text in texts if text and text.strip()
+        ]
+        if statements:
+            yield DbtJob(name, place, raw, tuple(statements), ())
+
+
+def _column(name: str, type_: str | None) -> Column | None:
+    """Return a column, or None if its type is not one of Spark's."""
+    found = None if type_ is None else column_type(type_)
+    return None if found is None else Column(name, found)
+
+
+def _job_names(nodes: Sequence[DbtNode]) -> dict[str, str]:
+    """Return a unique name of a job for each node."""
+    found: dict[str, str] = {}
+    for node in nodes:
+        version = "" if node.version is None else f"_v{node.version}"
+        plain = re.sub(r"\W", "_", f"{node.name}{version}")
+        plain = plain if re.match(r"[A-Za-z_]", plain) else f"job_{plain}"
+        names = [
+            plain,
+            f"{node.package_name}_{plain}",
+            *(f"{plain}_{k}" for k in range(2, len(nodes) + 2)),
+        ]
+        found[node.unique_id] = next(one for one in names if one not in found.values())
+    return found
+
+
+def _earlier(manifest: DbtManifest, jobs: Mapping[str, DbtJob]) -> dict[str, frozenset[str]]:
+    """Return the jobs that one invocation runs before each job, by the graph of the project."""
+    above: dict[str, frozenset[str]] = {}
+    for key, node in manifest.nodes.items():
+        parents = [one for one in node.depends_on.nodes if one in above]
+        found = frozenset().union(
+            *(above[one] for one in parents), (one for one in parents if one in jobs)
+        )
+        above[key] = found
+    return {job.name: frozenset(jobs[one].name for one in above[key]) for key, job in jobs.items()}

@@ -1,0 +1,1 @@
+select id, name, country, updated_at from {{ source('raw', 'customers') }}

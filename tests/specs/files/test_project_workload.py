@@ -1,0 +1,383 @@
+"""A dbt project is a workload: its jobs, what overlaps, and what predict says of it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.prediction import prediction_lines
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.specs import protocol
+from isolitmus.specs.files.workload_sources import workload
+
+SHOP = Path(__file__).parents[2] / "data" / "dbt" / "shop"
+HOOKS = SHOP / "hooks.sql"
+
+
+def project(folder, *, schedule=None, change=None):
+    """Return the workload of the project shop after a change of its manifest, and its schedule."""
+    target = folder / "shop"
+    shutil.copytree(SHOP, target)
+    if schedule is not None:
+        (target / "isolitmus.toml").write_text(f"[schedule]\n{schedule}\n", "utf-8")
+    if change is not None:
+        path = target / "target" / "manifest.json"
+        given = json.loads(path.read_text("utf-8"))
+        change(given["nodes"])
+        path.write_text(json.dumps(given), "utf-8")
+    return target
+
+
+def unread(work):
+    return {one.name: one.problem.partition(";")[0] for one in work.unread}
+
+
+@pytest.fixture(scope="module")
+def shop():
+    return predict_workload(workload(str(SHOP), ddl=HOOKS), protocol("delta-serializable"))
+
+
+CONFLICTS = {
+    # A MERGE whose ON has no literal for a partition reads the whole table.
+    "country_history": {"country_history", "optimize_country_history"},
+    "customer_history": {"customer_history", "optimize_customer_history"},
+    "customers_1": {"customers_1", "optimize_customers"},
+    "orders": {"orders", "optimize_orders"},
+    # With incremental_predicates it reads one partition, and every run reads the same one.
+    "recent_orders": {"recent_orders", "optimize_recent_orders"},
+    # A blind append never conflicts, and the DELETE of its hook reads old partitions.
+    "events_log_1": set(),
+    "events_log_2": {"events_log_1", "events_log_2", "optimize_events_log"},
+    # Hooks of two models update one table.
+    "events_log_3": {"events_log_3", "customers_2"},
+    "customers_2": {"events_log_3", "customers_2"},
+    "on_run_end": set(),
+    "event_days": {"event_days", "optimize_event_days"},
+    "daily_totals": {"daily_totals", "optimize_daily_totals"},
+    "optimize_country_history": {"country_history"},
+    "optimize_customer_history": {"customer_history"},
+    "optimize_customers": {"customers_1"},
+    "optimize_daily_totals": {"daily_totals"},
+    "optimize_event_days": {"event_days"},
+    "optimize_events_log": {"events_log_2"},
+    "optimize_orders": {"orders"},
+    "optimize_recent_orders": {"recent_orders"},
+}
+"""By the statements that dbt-spark writes and what Delta records of each, derived by hand."""
+
+
+def test_statements_that_conflict(shop):
+    found = {
+        loser: {one.winner for one in row if one.word in ("always", "when")}
+        for loser, row in shop.rows.items()
+        if loser != "top_customers"
+    }
+    assert found == CONFLICTS
+
+
+def test_two_batches_conflict_only_if_they_are_the_same(shop):
+    (batch,) = (one for one in shop.meetings if one.loser == one.winner == "event_days")
+    assert batch.condition == ("both have the same :batch_start",)
+
+
+def test_the_answer_names_first_what_may_overlap(shop):
+    lines = list(prediction_lines(shop))
+    assert lines[0] == (
+        "Assumed: Two invocations may overlap; OPTIMIZE of each table runs at any time; no"
+        " invocation uses --full-refresh."
+    )
+    assert "Statements that write to different tables never conflict (proved)." in lines
+    assert not any(line.startswith("- Two invocations") for line in lines)
+    assert shop.to_json()["assumptions"][0] == lines[0].removeprefix("Assumed: ")
+
+
+def test_one_invocation_at_a_time_leaves_the_hooks_on_a_shared_table(tmp_path):
+    target = project(tmp_path, schedule='one_at_a_time = "all"\nmaintenance = false')
+    work = workload(str(target), ddl=HOOKS)
+    found = predict_workload(work, protocol("delta-serializable"), examples=False)
+    known = [one for one in found.meetings if "top_customers" not in (one.loser, one.winner)]
+    assert {one.word for one in known} == {"never", "apart", "always"}
+    assert {(one.loser, one.winner) for one in known if one.word == "always"} == {
+        ("events_log_3", "customers_2"),
+        ("customers_2", "events_log_3"),
+    }
+    assert not work.overlap("top_customers", "customers")
+    assert not work.overlap("on_run_end", "orders")
+    assert work.overlap("orders", "customers")
+
+
+def test_batches_of_one_invocation_run_at_the_same_time_on_databricks_and_differ(tmp_path):
+    target = project(tmp_path, schedule='one_at_a_time = "all"\nmaintenance = false')
+    path = target / "target" / "manifest.json"
+    path.write_text(path.read_text("utf-8").replace('"spark"', '"databricks"'), "utf-8")
+    work = workload(str(target), ddl=HOOKS)
+    assert work.overlap("event_days", "event_days")
+    assert not work.overlap("orders", "orders")
+    assert work.distinct == ("batch_start",)
+    usual = workload(str(SHOP), ddl=HOOKS)
+    assert usual.distinct == ()
+
+
+def test_full_refreshes_are_jobs_that_run_after_the_models_that_they_read(tmp_path):
+    schedule = 'one_at_a_time = "all"\nfull_refresh = true'
+    work = workload(str(project(tmp_path, schedule=schedule)), ddl=HOOKS)
+    assert "orders_full_refresh" in work.job_names
+    assert not work.overlap("orders", "orders_full_refresh")
+    assert not work.overlap("top_customers", "customers_full_refresh")
+    assert "an invocation may use --full-refresh" in work.schedule
+    usual = workload(str(SHOP), ddl=HOOKS)
+    assert "orders_full_refresh" not in usual.job_names
+
+
+def test_maintenance_is_what_the_configuration_says(tmp_path):
+    schedule = 'maintenance = ["OPTIMIZE orders WHERE day < :today"]'
+    work = workload(str(project(tmp_path, schedule=schedule)), ddl=HOOKS)
+    assert [name for name in work.jobs if "optimize" in name or "maintenance" in name] == [
+        "maintenance_1"
+    ]
+    assert dict(work.jobs["maintenance_1"].parameters) == {"today": "DATE"}
+
+
+def test_a_job_that_the_configuration_names_has_to_exist(tmp_path):
+    target = project(tmp_path, schedule='one_at_a_time = ["order"]')
+    with pytest.raises(LitmusError) as found:
+        workload(str(target), ddl=HOOKS)
+    assert str(found.value).startswith(
+        "isolitmus.toml:1: schedule names the unknown job 'order'; did you mean"
+    )
+
+
+def test_a_path_of_the_manifest_is_the_project():
+    found = workload(str(SHOP / "target" / "manifest.json"), ddl=HOOKS)
+    assert found.jobs.keys() == workload(str(SHOP), ddl=HOOKS).jobs.keys()
+
+
+def test_columns_without_a_catalog_come_from_yaml_and_from_queries(tmp_path):
+    target = project(tmp_path)
+    (target / "target" / "catalog.json").unlink()
+    work = workload(str(target), ddl=HOOKS)
+    assert [column.ddl() for column in work.tables["daily_totals"].columns] == [
+        "customer BIGINT", "orders BIGINT", "amount BIGINT", "day DATE",
+    ]  # fmt: skip
+    assert work.tables["orders"].partitioned_by == ("day",)
+    assert [column.name for column in work.tables["country_history"].columns][2:] == [
+        "dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to",
+    ]  # fmt: skip
+    assert "The YAML files declare all columns of" in " ".join(work.left_out)
+    assert unread(work).keys() == {"top_customers"}
+
+
+def test_the_job_of_a_snapshot_reads_its_own_table():
+    work = workload(str(SHOP), ddl=HOOKS)
+    (merge,) = work.jobs["customer_history"].statements
+    assert merge.reads == ("customer_history",)
+
+
+def without_code(nodes):
+    for node in nodes.values():
+        node["compiled_code"] = None
+
+
+def without_types(nodes):
+    code = "select mine(id) as x from dev.stg_events"
+    macros = {"nodes": ["model.shop.stg_events"], "macros": []}
+    nodes["model.shop.orders"] |= {
+        "columns": {}, "compiled_code": code, "raw_code": code, "depends_on": macros
+    }  # fmt: skip
+
+
+def of(name, **changes):
+    def change(nodes):
+        nodes[f"model.shop.{name}"].update(changes)
+
+    return change
+
+
+def configured(name, **changes):
+    def change(nodes):
+        nodes[f"model.shop.{name}"]["config"].update(changes)
+
+    return change
+
+
+PROBLEMS = {
+    "code that is not compiled": (of("orders", compiled_code=None), "it has no compiled_code"),
+    "a python model": (of("orders", language="python"), "python models are unsupported"),
+    "a strategy of another adapter": (
+        configured("orders", incremental_strategy="delete+insert"),
+        "the strategy 'delete+insert' is not one of dbt-spark (append, merge, insert_overwrite, microbatch), which refuses the model",
+    ),
+    "another materialization": (
+        configured("orders", materialized="streaming_table"),
+        "the materialization streaming_table is unsupported",
+    ),
+    "another format": (
+        configured("orders", file_format="iceberg"),
+        "file_format is iceberg: only Delta tables have a commit protocol",
+    ),
+    "a query that does not parse": (
+        of("orders", compiled_code="select (", raw_code="select (", depends_on={}),
+        "this does not parse: Expecting )",
+    ),
+    "no relation": (
+        of("orders", relation_name=None),
+        "it has no relation_name, so its table is unknown",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_a_model_that_is_not_understood_leaves_the_others_their_answers(case, tmp_path):
+    change, problem = PROBLEMS[case]
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    found = unread(work)
+    assert found.keys() == {"orders", "top_customers"}
+    assert found["orders"] == problem
+    assert {"customers", "events_log", "event_days"} <= work.jobs.keys()
+    (place,) = (one.place for one in work.unread if one.name == "orders")
+    assert place.startswith("models/marts/orders.sql")
+
+
+def test_columns_that_runs_may_change_are_an_assumption(tmp_path):
+    change = configured("orders", on_schema_change="append_new_columns")
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert "No run changes the columns of orders (on_schema_change)." in work.left_out
+    assert "The tables of all incremental models and snapshots exist." in work.left_out
+
+
+def test_a_table_without_columns_is_told(tmp_path):
+    target = project(tmp_path, change=without_types)
+    (target / "target" / "catalog.json").unlink()
+    work = workload(str(target), ddl=HOOKS)
+    assert unread(work)["orders"] == "the columns of its table are not known"
+
+
+def test_a_project_that_is_only_parsed_says_what_to_run(tmp_path):
+    work = workload(str(project(tmp_path, change=without_code)), ddl=HOOKS)
+    assert work.jobs.keys() & {"orders", "customers", "events_log", "daily_totals"} == set()
+    models = [one for one in work.unread if one.place.startswith("models")]
+    assert len(models) == 7
+    assert {one.problem for one in models} == {"it has no compiled_code; run dbt compile"}
+
+
+def test_a_project_of_which_no_job_is_understood_is_an_error(tmp_path):
+    def change(nodes):
+        without_code(nodes)
+        for key in [key for key in nodes if key.startswith(("snapshot", "operation"))]:
+            del nodes[key]
+
+    with pytest.raises(
+        IsolitmusError, match=r"no job of shop is understood; models/marts/\w+.sql: it"
+    ):
+        workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+
+
+def test_a_table_of_the_same_name_in_another_schema_is_another_table(tmp_path):
+    def change(nodes):
+        node = nodes["model.shop.customers"]
+        code = "select id, name, country, updated_at, updated_at as first_seen from raw.customers"
+        node |= {"compiled_code": code, "raw_code": code}
+        nodes["model.shop.customers"] = node
+
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    merge = work.jobs["customers"].statements[0]
+    assert "from raw_customers" in merge.sql
+    assert "into customers" in merge.sql.lower()
+
+
+def test_a_view_that_reads_a_written_table_is_part_of_the_statement(tmp_path):
+    def change(nodes):
+        view = nodes["model.shop.stg_customers"]
+        view |= {"compiled_code": "select id, name, country, updated_at from dev.customer_history"}
+        view["raw_code"] = "select id, name, country, updated_at from {{ ref('customer_history') }}"
+        view["depends_on"]["nodes"] = ["snapshot.shop.customer_history"]
+
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert "from customer_history" in work.jobs["customers"].statements[0].sql.lower()
+
+
+def test_a_table_that_is_no_table_of_the_model_is_passed_over(tmp_path):
+    change = configured("orders", tblproperties={"delta.columnMapping.mode": "id"})
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert any(line.startswith("The table orders is passed over:") for line in work.left_out)
+    assert unread(work)["orders"].startswith("unknown table 'orders'")
+
+
+SMALL = json.loads((SHOP / "target" / "manifest.json").read_text("utf-8"))
+SMALL["nodes"] = {
+    key: node
+    for key, node in SMALL["nodes"].items()
+    if node["name"]
+    in ("orders", "stg_events", "event_days", "country_history", "shop-on-run-end-0")
+}
+VALUES = st.sampled_from(
+    [
+        None,
+        3,
+        True,
+        "",
+        "x",
+        "a'b`c",
+        "{{",
+        "select",
+        [],
+        ["a"],
+        {},
+        {"a": "b"},
+        [{"sql": "x"}],
+        "dev.x",
+    ]
+)
+
+
+def places(value, path=()):
+    """Yield the paths of all values."""
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, one in inner:
+        yield (*path, key)
+        yield from places(one, (*path, key))
+
+
+PATHS = [path for path in places(SMALL) if path[0] in ("nodes", "sources")]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_size=3))
+def test_a_mutated_manifest_is_read_or_refused_in_a_sentence(tmp_path_factory, changes):
+    made = json.loads(json.dumps(SMALL))
+    for path, value in changes:
+        at = made
+        for key in path[:-1]:
+            at = (
+                at[key]
+                if isinstance(at, dict | list)
+                and key in (at if isinstance(at, dict) else range(len(at)))
+                else {}
+            )
+        if isinstance(at, dict):
+            at[path[-1]] = value
+    folder = tmp_path_factory.mktemp("mutated")
+    (folder / "manifest.json").write_text(json.dumps(made), "utf-8")
+    try:
+        found = workload(str(folder / "manifest.json"), ddl=HOOKS)
+    except IsolitmusError as error:
+        assert "\n\n" not in str(error)
+    else:
+        assert found.schedule.startswith("Two invocations may overlap")
+
+
+def test_both_executors_agree_on_the_examples_of_the_statements_of_dbt(shop):
+    """Queries in WITH of a MERGE, and columns of a source that INSERT * ignores."""
+    assert len(shop.examples) == 29
+    for test in shop.examples:
+        assert len(run(test, "delta-serializable").serial.orders) == 1

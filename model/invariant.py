@@ -56,6 +56,11 @@ class Invariant(ReadableRepr):
         """Name in lower case, with hyphens in place of other characters than letters and digits."""
         return "-".join(re.findall(r"\w+", self.name.lower())) or "invariant"
 
+    @property
+    def is_key(self) -> bool:
+        """True if it allows one row for each value of some columns."""
+        return self.most == 1 and bool(self.columns)
+
     def __repr__(self) -> str:
         return f"{self.text}: no rows from {self.query}"
 

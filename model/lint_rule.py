@@ -63,6 +63,18 @@ _EVERY = (
         "warning",
     ),
     LintRule(
+        "ISO101",
+        "upsert-may-insert-a-key-twice",
+        "Runs of the jobs may leave two rows with a key that is to be unique.",
+        "error",
+    ),
+    LintRule(
+        "ISO102",
+        "invariant-may-break",
+        "Runs of the jobs may leave a table that violates an invariant.",
+        "error",
+    ),
+    LintRule(
         "ISO201",
         "jobs-may-conflict",
         "Some concurrent runs of the two statements end with an abort of one of them.",

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.baseline_file import BaselineEntry
 
-__all__ = ["FindingSite", "FindingState", "LintFinding", "LintResult", "RunViolation"]
+__all__ = [
+    "BrokenInvariant",
+    "FindingSite",
+    "FindingState",
+    "LintFinding",
+    "LintResult",
+    "RunViolation",
+]
 
 FindingState = Literal["new", "baseline", "ignored"]
 
@@ -46,6 +53,22 @@ class RunViolation:
     """Statements of the smallest run in the order of their commits; the last one starts first."""
 
 
+@dataclass(frozen=True, slots=True)
+class BrokenInvariant:
+    """Executed runs of some jobs that violate an invariant."""
+
+    name: str
+    """Name of the invariant."""
+    text: str
+    """Invariant as written."""
+    jobs: tuple[str, ...]
+    """Jobs of the smallest run; the second one runs during the first one."""
+    half_done: bool = False
+    """True if only versions between two statements of a job violate it."""
+    alone: bool = False
+    """True if one run of one job suffices."""
+
+
 @dataclass(frozen=True)
 class LintFinding(ReadableRepr):
     """Finding of a rule."""
@@ -58,6 +81,8 @@ class LintFinding(ReadableRepr):
     """Both directions of a pair of statements, or the only one of a statement with itself."""
     violation: RunViolation | None = None
     """Run that violates a promise."""
+    broken: BrokenInvariant | None = None
+    """Run that violates an invariant."""
     problem: str = ""
     """Reason or mistake, if that is the finding."""
     state: FindingState = "new"
@@ -84,6 +109,8 @@ class LintFinding(ReadableRepr):
         ]
         if self.violation is not None:
             told.append(self.violation.promise)
+        if self.broken is not None:
+            told.append(self.broken.text)
         return tuple(told) or ((self.problem,) if self.problem and not self.rule.unknown else ())
 
     def _rank(self, loser: str) -> tuple[str, str]:

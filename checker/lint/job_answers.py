@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
-from isolitmus.checker.lint.finding import RunViolation
+from isolitmus.checker.lint.finding import BrokenInvariant, RunViolation
 from isolitmus.checker.lint.structure_keys import QuestionKeys, named_tables
 from isolitmus.checker.workloads.instances import Instances, pair_names
+from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.checker.workloads.prediction import PairPrediction, PairPredictor, Word
 from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.model.display import text_digest
@@ -22,11 +23,13 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql.statement import Read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from isolitmus.checker.lint.answer_cache import AnswerCache
+    from isolitmus.checker.workloads.invariants import InvariantAnswer
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.budget import Budget
+    from isolitmus.model.invariant import Invariant
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Job, JobStatement, Workload
 
@@ -58,6 +61,16 @@ class PromiseAnswer:
     def __init__(self, violations: tuple[RunViolation, ...], why: tuple[str, ...]) -> None:
         self.violations = violations
         self.why = why
+
+
+class InvariantFindings(NamedTuple):
+    """Answer whether the jobs keep an invariant."""
+
+    invariant: Invariant
+    broken: tuple[BrokenInvariant, ...]
+    """Executed runs that violate it, by different jobs."""
+    why: tuple[str, ...]
+    """Reasons why the answer is unknown; empty if it is not."""
 
 
 class JobAnswers:
@@ -197,6 +210,66 @@ class JobAnswers:
                 assert read is not None
                 found[answer.promise] = read
         return found
+
+    # Invariants
+
+    def invariants(
+        self, some: Sequence[JobStatement], budget: Budget
+    ) -> Iterator[InvariantFindings]:
+        """Yield the answers about the invariants of the tables that related statements write."""
+        written = {writes_of(one) for one in some}
+        asked = [one for one in self.workload.invariants if one.table in written]
+        if not asked:
+            return
+        named = {table for one in some for table in self.tables[one.name]}
+        given = tuple(one for one in self.workload.invariants if one.table in named)
+        texts = [(one.name, one.query) for one in given]
+        key = self.keys.component(some, repr(("invariants", texts, [one.name for one in some])))
+        known = self.cache.get(key)
+        if not isinstance(known, dict):
+            self.asked += len(asked)
+            part = self._part(self._class_of[some[0].name])
+            answers = decide_invariants(part, (self.protocol,), given, budget=budget)
+            known = {answer.invariant.name: _invariant_answer(answer) for answer in answers}
+            if budget.spent() is None:
+                self.cache.put(key, known)
+        else:
+            self.cached += len(asked)
+        jobs = {one.job for one in some}
+        for one in asked:
+            yield _read_invariant_answer(known.get(one.name), one, jobs)
+
+
+def _invariant_answer(answer: InvariantAnswer) -> dict[str, Any]:
+    """Return an answer about an invariant as data."""
+    return {
+        "why": list(answer.why),
+        "broken": [
+            {"jobs": list(one.jobs), "half_done": one.half_done, "alone": one.alone}
+            for one in answer.violations
+        ],
+    }
+
+
+def _read_invariant_answer(
+    answer: Any, invariant: Invariant, jobs: Collection[str]
+) -> InvariantFindings:
+    """Return the answer in data; unknown if the data are no answer."""
+    match answer:
+        case {"why": [*why], "broken": [*broken]} if all(isinstance(one, str) for one in why):
+            pass
+        case _:
+            return InvariantFindings(invariant, (), ("the answer in the cache is damaged",))
+    found = []
+    for one in broken:
+        match one:
+            case {"jobs": [*named], "half_done": bool(half), "alone": bool(alone)} if all(
+                name in jobs for name in named
+            ):
+                found.append(
+                    BrokenInvariant(invariant.name, invariant.text, tuple(named), half, alone)
+                )
+    return InvariantFindings(invariant, tuple(found), tuple(why))
 
 
 def _without_place(job: Job, text: str) -> str:

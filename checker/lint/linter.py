@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.lint.answer_cache import AnswerCache
 from isolitmus.checker.lint.finding import FindingSite, LintFinding, LintResult
 from isolitmus.checker.lint.job_answers import JobAnswers, writes_of
+from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.lint_rule import codes_of
@@ -80,7 +81,7 @@ def lint_workload(
     [('ISO201', 'upsert', 'ingest'), ('ISO201', 'upsert', 'erase')]
     """
     begun = process_time()
-    spec = named_protocol(protocol)
+    workload, spec = leave_out_failing(workload), named_protocol(protocol)
     budget = budget or Budget(memory=inf)
     answers = JobAnswers(workload, spec, cache or AnswerCache(None))
     linter = _Linter(workload, answers, settings.codes, tell, budget)
@@ -132,6 +133,7 @@ class _Linter:
             ("statements", self._statements),
             ("pairs", self._pairs),
             ("promises", self._promises),
+            ("invariants", self._invariants),
         ):
             begun = process_time()
             for one in find():
@@ -191,6 +193,25 @@ class _Linter:
                     yield LintFinding(
                         "ISO303", self._site(*(one.name for one in some)), problem=why
                     )
+
+    def _invariants(self) -> Iterator[LintFinding]:
+        """Yield the invariants that runs of some jobs violate."""
+        if not self.codes & {"ISO101", "ISO102", "ISO303"}:
+            return
+        for some in self.answers.classes:
+            if self.ended is not None:
+                return
+            for answer in self.answers.invariants(some, self.budget):
+                own = [one for one in some if writes_of(one) == answer.invariant.table]
+                for run in answer.broken:
+                    names = [one.name for one in own if one.job in run.jobs]
+                    code = "ISO101" if answer.invariant.is_key else "ISO102"
+                    yield LintFinding(code, self._site(*names), broken=run)
+                if answer.why and not answer.broken:
+                    why = f"{answer.invariant.name} is kept: {'; '.join(answer.why)}"
+                    yield LintFinding("ISO303", self._site(*(one.name for one in own)), problem=why)
+            if (limit := self.budget.spent()) is not None:
+                self.ended = str(limit)
 
 
 def _site(one: JobStatement | UnreadStatement) -> FindingSite:

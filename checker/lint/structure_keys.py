@@ -16,6 +16,7 @@ from enum import Enum
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.sql import expression as ex
 from isolitmus.specs.sql.parameters import one_line
 
@@ -75,6 +76,7 @@ class QuestionKeys:
         self.workload = workload
         self.tables = tables
         """Tables of each statement, by its name."""
+        self._alterations = table_alterations(workload)
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
         try:
             parts = (
@@ -126,7 +128,11 @@ class QuestionKeys:
         try:
             parts = [self._statement(one, order, numbers) for one in statements]
             tables, unique = self.workload.tables, self.workload.keys
-            schemas = [_encoded((tables[name], unique.get(name, ())), numbers) for name in order]
+            altered = self._alterations
+            schemas = [
+                _encoded((tables[name], unique.get(name, ()), altered.get(name, ())), numbers)
+                for name in order
+            ]
             shared = _encoded((self.workload.shared, self.workload.distinct), {})
         except _NoKeyError:
             return None

@@ -14,7 +14,7 @@ from isolitmus.model.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.checker.lint.finding import FindingSite, LintFinding, LintResult
+    from isolitmus.checker.lint.finding import BrokenInvariant, FindingSite, LintFinding, LintResult
     from isolitmus.model.lint_rule import Severity
     from isolitmus.model.place import Place
     from isolitmus.specs.files.baseline_file import BaselineEntry
@@ -62,10 +62,13 @@ def finding_title(one: LintFinding) -> str:
             return f"{some} always conflict" if pair else f"{some} always conflicts with {AGAIN}"
         case "ISO301" | "ISO302" if one.violation is not None:
             return f"overlapping runs of {some} may leave {OF_PROMISE[one.violation.promise]}"
+        case "ISO101" | "ISO102" if one.broken is not None:
+            return _broken_title(one.broken)
         case "ISO303" if one.meetings:
             return f"it is unknown whether {some} {'conflict' if pair else 'conflicts with itself'}"
         case "ISO303":
-            return f"it is unknown whether runs of {some} are {one.problem}"
+            verb = "" if " is kept" in one.problem else f"runs of {some} are "
+            return f"it is unknown whether {verb}{one.problem}"
         case "ISO001":
             return f"statement not understood: {one.problem}"
         case "ISO002":
@@ -75,6 +78,18 @@ def finding_title(one: LintFinding) -> str:
         case "ISO004":
             return one.problem
     return f"{one.rule.name}: {one.problem}"
+
+
+def _broken_title(one: BrokenInvariant) -> str:
+    """Return the violation of an invariant in one line."""
+    stated = one.name if one.name == one.text else f"{one.name}, {one.text}"
+    if one.half_done:
+        return f"between its statements, a run of {one.jobs[0]} may violate {stated}"
+    if one.alone:
+        return f"one run of {one.jobs[0]} may violate {stated}, with no other run beside it"
+    a, b = one.jobs
+    who = f"two runs of {a}" if a == b else f"runs of {a} and {b}"
+    return f"{who} that overlap may violate {stated}"
 
 
 def finding_details(one: LintFinding) -> list[str]:

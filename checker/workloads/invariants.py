@@ -27,6 +27,7 @@ from isolitmus.checker.workloads.invariant_questions import InvariantQuestions, 
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
 from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
+from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
@@ -186,7 +187,7 @@ def decide_invariants(
     ...     print(answer)
     one_row under delta-write-serializable: kept
     """
-    workload = as_workload(workload)
+    workload = leave_out_failing(as_workload(workload))
     given = tuple(workload.invariants if invariants is None else invariants)
     budget = budget or Budget(memory=inf)
     for spec in map(named_protocol, protocols):

@@ -87,6 +87,8 @@ def leave_out_failing(workload: Workload) -> Workload:
             refused[one.name],
             workload.jobs[one.job].place,
             frozenset((one.statement.target.lower(),)),  # type: ignore[union-attr]
+            one.location,
+            one.sql,
         )
         for one in workload.statements
         if one.name in refused

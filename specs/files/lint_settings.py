@@ -33,8 +33,8 @@ KEYS = (
     "exclude",
     "per-file-ignores",
     "schedule",
+    "invariants",
 )
-OF_SCHEDULE = ("apart", "shared", "distinct")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,8 @@ class LintSettings:
     """Patterns of files, each with selectors of rules that are off in them."""
     schedule: Node | None = None
     """Which jobs never overlap, and which parameters are shared or distinct."""
+    invariants: Node | None = None
+    """Invariants that the jobs are meant to keep, by name."""
 
     @property
     def codes(self) -> frozenset[str]:
@@ -169,8 +171,6 @@ def read_settings(path: Path) -> LintSettings:
     node.keys(KEYS)
     root = path.parent
     schedule = node.inner("schedule", {}) if "schedule" in node else None
-    if schedule is not None:
-        schedule.keys(OF_SCHEDULE)
     per_file = node.inner("per-file-ignores", {})
     patterns = _texts(node, "exclude")
     for pattern in (*patterns, *per_file.value):
@@ -190,6 +190,7 @@ def read_settings(path: Path) -> LintSettings:
         patterns,
         tuple((pattern, _selectors(per_file, pattern)) for pattern in per_file.value),
         schedule,
+        node.inner("invariants", {}) if "invariants" in node else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,10 +17,13 @@ from isolitmus.specs.disk.input_files import (
     shipped_files,
 )
 from isolitmus.specs.files.ignore_comments import read_ignore_comments
+from isolitmus.specs.files.job_schedule import read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.project_workload import read_project_workload
 from isolitmus.specs.files.toml_reader import Source
-from isolitmus.specs.files.workload_file import build_workload
-from isolitmus.specs.files.workload_sources import files_workload, sql_files
+from isolitmus.specs.files.workload_file import build_workload, read_invariants
+from isolitmus.specs.files.workload_sources import files_workload, split_statements, sql_files
+from isolitmus.specs.projects.dbt_project import find_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -57,7 +61,24 @@ def read_lint_sources(
     IsolitmusError
         If a path does not exist or holds no SQL, or if no table is declared.
     """
+    found = _read_sources(names, settings, whole=whole)
+    if settings.invariants is None:
+        return found
+    work = found.workload
+    stated = read_invariants(settings.invariants, work.tables, work.statements)
+    return found._replace(workload=replace(work, invariants=(*work.invariants, *stated)))
+
+
+OF_FILES = ("apart", "shared", "distinct")
+"""Keys of a schedule for SQL files."""
+
+
+def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) -> LintSources:
     known = shipped_files("workloads")
+    if len(names) == 1 and (manifest := find_manifest(Path(names[0]))) is not None:
+        return _of_project(Path(names[0]), manifest, settings)
+    if settings.schedule is not None:
+        settings.schedule.keys(OF_FILES)
     if len(names) == 1 and (names[0] in known or names[0].endswith(".toml")):
         return _of_workload_file(known.get(names[0]) or Path(names[0]), settings)
     paths = [Path(name) for name in names]
@@ -88,6 +109,27 @@ def read_lint_sources(
         for one in read_ignore_comments(
             read_text(path, LitmusError), path.relative_to(folder).as_posix(), path
         )
+    )
+    return LintSources(work, tuple(comments))
+
+
+def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSources:
+    """Return the workload of a dbt project, and the ignore comments in its files."""
+    folder = path if is_folder(path) else path.absolute().parent.parent
+    logged = [read_declared_table(given) for given in settings.tables]
+    schedule = None if settings.schedule is None else read_job_schedule(settings.schedule)
+    work = read_project_workload(
+        manifest, folder, split_statements, settings.ddl, logged, schedule=schedule
+    )
+    places = [*(one.location for one in work.statements), *(one.location for one in work.unread)]
+    files = {
+        place.path: place.file for place in places if place is not None and place.path is not None
+    }
+    comments = (
+        one
+        for real, name in files.items()
+        if is_file(real)
+        for one in read_ignore_comments(read_text(real, LitmusError), name, real)
     )
     return LintSources(work, tuple(comments))
 

@@ -17,11 +17,13 @@ from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
 from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.projects.relation_names import has_word
+from isolitmus.specs.sql.invariants import read_invariant
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isolitmus.model.invariant import Invariant
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
@@ -36,6 +38,8 @@ def read_project_workload(
     split: Callable[[str], Iterator[str]],
     ddl: Path | None = None,
     logged: Sequence[LoggedDeclaration] = (),
+    *,
+    schedule: JobSchedule | None = None,
 ) -> Workload:
     """Return the workload of a dbt project.
 
@@ -52,11 +56,14 @@ def read_project_workload(
         File with CREATE TABLE of tables that dbt does not know, or knows without types.
     logged : sequence of LoggedDeclaration
         Existing tables.
+    schedule : JobSchedule, optional
+        What may overlap, instead of the table ``[schedule]``.
     """
     made = "" if ddl is None else read_text(ddl, LitmusError)
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
     project = read_dbt_project(manifest)
-    return build_project_workload(project, find_job_schedule(folder, Path()), given, logged)
+    known = schedule or find_job_schedule(folder, Path())
+    return build_project_workload(project, known, given, logged)
 
 
 def build_project_workload(
@@ -121,8 +128,11 @@ def build_project_workload(
     }
     apart -= {(name, name) for name in batched}
     apart |= {(a, b) for a in upkeep for b in upkeep}
+    invariants, passed = _invariants(project, work)
+    told += passed
     return replace(
         work,
+        invariants=invariants,
         jobs={name: _with_staged(job, project, name) for name, job in work.jobs.items()},
         apart=work.apart | apart,
         left_out=tuple(_of_views(work.left_out, project)) + tuple(told),
@@ -130,6 +140,33 @@ def build_project_workload(
         distinct=("batch_start",) if batched & work.jobs.keys() and schedule.whole else (),
         schedule=str(schedule),
     )
+
+
+def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, ...], list[str]]:
+    """Return the invariants that tests of a project state, and what is said of other tests."""
+    found: dict[str, Invariant] = {}
+    told = []
+    known = {name.lower(): name for name in work.tables}
+    for one in project.invariants:
+        table = known.get(project.table_names.get(one.node, "").lower())
+        if table is None:
+            continue
+        columns = ", ".join(one.columns)
+        text = f"{table}: {one.kind}({columns})"
+        if one.where is not None:
+            there = " OR ".join(f"{each} IS NULL" for each in one.columns)
+            text = (
+                f"{table}: count per {columns} <= 1 where ({one.where}) AND NOT ({there})"
+                if one.kind == "unique"
+                else f"{table}: count < 1 where ({one.where}) AND ({there})"
+            )
+        try:
+            stated = read_invariant(text, work.tables, (table,), one.place)
+        except LitmusError as error:
+            told.append(f"The test {text} is passed over: {error}.")
+        else:
+            found.setdefault(stated.query, stated)
+    return tuple(found.values()), told
 
 
 class _Document(NamedTuple):

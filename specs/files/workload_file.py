@@ -335,26 +335,28 @@ def build_workload(
         raise reader.unread[0][1]
     if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
+    every = (one for job in jobs.values() for one in job.statements)
+    invariants = read_invariants(document.inner("invariants", {}), schemas, every)
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(schedule, jobs, shared, whole=whole),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
-        tuple(one for one, _ in reader.unread), _invariants(document, schemas, jobs),
+        tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
         "", level, document.source.text, path,
     )  # fmt: skip
 
 
-def _invariants(
-    document: Node, schemas: Mapping[str, Schema], jobs: Mapping[str, Job]
+def read_invariants(
+    given: Node, schemas: Mapping[str, Schema], statements: Iterable[JobStatement]
 ) -> tuple[Invariant, ...]:
-    """Return the invariants of the table ``[invariants]``."""
-    given = document.inner("invariants", {})
-    found = []
+    """Return the invariants of a table ``[invariants]``; one without a table is about a table that
+    statements write.
+    """
+    written, found = written_by(statements), []
     for name, node in given.items():
         if not isinstance(node.value, str):
             node.refuse(f"{node} is {show_value(node.value)}; write an invariant: {FORMS}")
-        written = written_by(one for job in jobs.values() for one in job.statements)
         found.append(read_invariant(node.value, schemas, written, node.place, name))
     return tuple(found)
 

@@ -606,6 +606,8 @@ class TableCreationReader(DefinitionReader):
         selects = tree.find_all(exp.Select)
         if any(isinstance(item, exp.Star) for select in selects for item in select.expressions):
             self.place.refuse(tree, "SELECT * as the columns of a new table is not modelled")
+        if tree.find(exp.Join):
+            self.place.refuse(tree, f"a join as the query of a new table {OUTSIDE}")
         query = self.query(tree)
         names = [name.lower() for name in tree.named_selects]
         for branch in query:

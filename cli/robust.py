@@ -45,7 +45,7 @@ from isolitmus.specs import protocol
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.workload_file import written_by
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.invariants import read_invariant
+from isolitmus.specs.sql.invariants import read_invariants_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -172,7 +172,13 @@ def robust(
 def _invariants(workload: Workload, given: Sequence[str]) -> tuple[Invariant, ...]:
     """Return the invariants of the command line and of the workload, each once."""
     written = written_by(workload.statements)
-    asked = [read_invariant(text, workload.tables, written, "--keeps") for text in given]
+    asked = [
+        one
+        for text in given
+        for one in read_invariants_of(
+            text, workload.tables, written, "--keeps", stand_ins=workload.stand_ins
+        )
+    ]
     found = {one.query: one for one in (*workload.invariants, *asked)}
     return tuple(found.values())
 
@@ -261,6 +267,8 @@ def _say_rest(
     if kept:
         if answers:
             say()
+        elif schedule := kept[0].workload.schedule:
+            say(f"Assumed: {schedule}")
         say(invariants_line(kept))
         say()
         for line in invariant_lines(kept, ways):

@@ -140,6 +140,10 @@ class Workload(ReadableRepr):
     """Column indices in which no two rows of a table agree, by table: those of the tables that
     stand for a query with GROUP BY, DISTINCT or ``row_number() = 1``.
     """
+    stand_ins: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Tables that stand for a source without DDL, each with its column that distinguishes runs, by
+    the last part of the source's name in lower case.
+    """
     schedule: str = ""
     """Assumption about what may overlap, which an answer names first; empty if there is none."""
     level: str | None = None

@@ -150,10 +150,13 @@ def _entry_words(entry: BaselineEntry) -> str:
 
 def _conclusion(result: LintResult) -> Iterator[str]:
     """Yield the summary, the limit that was reached, and the assumptions."""
+    if result.workload.schedule:
+        yield f"Assumed: {result.workload.schedule}"
     yield lint_summary(result)
     if result.ended is not None:
         yield f"{capitalized(result.ended)}; the remaining questions were not asked."
-    yield from assumed_lines(result.workload.assumptions)
+    work = result.workload
+    yield from assumed_lines([one for one in work.assumptions if one != work.schedule])
 
 
 def lint_summary(result: LintResult) -> str:

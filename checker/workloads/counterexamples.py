@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.model.display import ReadableRepr
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.workloads.cycle_patterns import CyclePattern, PatternQuestion
     from isolitmus.checker.workloads.instances import Instances, Participant
     from isolitmus.checker.workloads.solver import Solution
+    from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row, Value
@@ -175,9 +177,22 @@ class CounterexampleDraft:
         for some in islice(self._starts(), most):
             for inits, made in self._restored((*first, *some, *then), transactions):
                 yield Litmus(
-                    "example", title, "", self.cast.workload.tables, inits, made, schedule,
+                    "example", title, "", self._tables(inits), inits, made, schedule,
                     clients=clients,
                 )  # fmt: skip
+
+    def _tables(self, inits: Sequence[Statement]) -> dict[str, Schema]:
+        """Return the tables that a test needs, as the workload declares them."""
+        schemas = self.cast.workload.tables
+        if len(schemas) == 1:
+            return dict(schemas)
+        named = {one.target for one in inits if not isinstance(one, Read)}
+        for role in self.roles:
+            statement = role.statement
+            for one in (statement.statement, *statement.let.values()):
+                named |= {access.table for access in accesses(one, schemas)}
+                named |= set() if isinstance(one, Read) else {one.target}
+        return {name: schema for name, schema in schemas.items() if name in named}
 
     def _restored(
         self, inits: tuple[Statement, ...], transactions: dict[str, Statement]

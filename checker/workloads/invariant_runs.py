@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.execution.postconditions import violated_queries
 from isolitmus.checker.templates.expression_formulas import NoValue
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
-    from isolitmus.model.sql.values import Rows, Value
+    from isolitmus.model.sql.values import Row, Rows, Value
     from isolitmus.model.workload import Job
 
 __all__ = ["InvariantRuns", "InvariantViolation"]
@@ -115,6 +117,7 @@ class InvariantRuns:
         """Yield at most one violation for each schedule, with the values of a model."""
         try:
             proposal = proposal_of(self.instances, model, question.roles)
+            proposal = replace(proposal, beside=tuple(self._low_rows(question)))
             values = [self._values(role, model) for role in question.roles]
             jobs = [self.workload.jobs[role.statement.job] for role in question.roles]
             for draft, names in self._drafts(proposal, jobs, values):
@@ -125,6 +128,19 @@ class InvariantRuns:
             raise
         except (NoValue, IsolitmusError):
             return
+
+    def _low_rows(self, question: InvariantQuestion) -> Iterator[tuple[str, Row]]:
+        """Yield a row below the usual ones for each table that a subquery aggregates.
+
+        ``WHERE at > (SELECT max(at) FROM t)`` selects nothing if the table is empty.
+        """
+        schemas, tables = self.workload.tables, set()
+        for role in question.roles:
+            for access in accesses(role.statement.statement, schemas):
+                if access.subquery is not None and access.subquery.grouped:
+                    tables.add(access.table)
+        for table in sorted(tables):
+            yield table, tuple(LOW.get(column.type) for column in schemas[table].columns)
 
     def _values(self, role: Participant, model: Solution) -> dict[str, Value]:
         """Return the values of all parameters of the job of a participant."""
@@ -234,6 +250,14 @@ class InvariantRuns:
             )
 
 
+LOW: Mapping[str, Value] = {
+    "INT": 0,
+    "BIGINT": 0,
+    "DATE": date(2025, 12, 31),
+    "TIMESTAMP": datetime.fromisoformat("2025-12-31"),
+    "STRING": "",
+}
+"""Values below those of other examples; NULL for other types."""
 SIMPLE: Mapping[str, Value] = {"STRING": "a", "BOOLEAN": True}
 """Values of parameters on which a violation does not depend; other types have the value 1."""
 

@@ -65,7 +65,7 @@ def read_lint_sources(
     if settings.invariants is None:
         return found
     work = found.workload
-    stated = read_invariants(settings.invariants, work.tables, work.statements)
+    stated = read_invariants(settings.invariants, work.tables, work.statements, work.stand_ins)
     return found._replace(workload=replace(work, invariants=(*work.invariants, *stated)))
 
 

@@ -17,7 +17,7 @@ from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
 from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.projects.relation_names import has_word
-from isolitmus.specs.sql.invariants import read_invariant
+from isolitmus.specs.sql.invariants import read_invariants_of
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def read_project_workload(
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
     project = read_dbt_project(manifest)
     known = schedule or find_job_schedule(folder, Path())
-    return build_project_workload(project, known, given, logged)
+    return build_project_workload(project, known, given, logged, folder=folder)
 
 
 def build_project_workload(
@@ -71,6 +71,8 @@ def build_project_workload(
     schedule: JobSchedule,
     ddl: Mapping[str, str] | None = None,
     logged: Sequence[LoggedDeclaration] = (),
+    *,
+    folder: Path | None = None,
 ) -> Workload:
     """Return the workload of a project under a schedule.
 
@@ -85,6 +87,8 @@ def build_project_workload(
         name in lower case.
     logged : sequence of LoggedDeclaration
         Existing tables.
+    folder : Path, optional
+        Folder of the project.
     """
     jobs = [*project.jobs, *(project.refreshes if schedule.full_refresh else ())]
     read = [job for job in jobs if not job.problem]
@@ -116,7 +120,7 @@ def build_project_workload(
             f"the columns of no table of {project.name} are known; run dbt docs generate, or"
             " declare the columns of the models with data_type"
         )
-    document = _Document(project, read, upkeep, schedule, [*given.values()], logged)
+    document = _Document(project, read, upkeep, schedule, [*given.values()], logged, folder)
     work = document.best()
     names = {job.name for job in jobs}
     unread = [_unread(job, project) for job in jobs if job.problem]
@@ -148,8 +152,9 @@ def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, .
     told = []
     known = {name.lower(): name for name in work.tables}
     for one in project.invariants:
-        table = known.get(project.table_names.get(one.node, "").lower())
-        if table is None:
+        named = project.table_names.get(one.node, one.node.rpartition(".")[2]).lower()
+        table = known.get(named, named)
+        if table not in known.values() and table not in work.stand_ins:
             continue
         columns = ", ".join(one.columns)
         text = f"{table}: {one.kind}({columns})"
@@ -161,11 +166,16 @@ def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, .
                 else f"{table}: count < 1 where ({one.where}) AND ({there})"
             )
         try:
-            stated = read_invariant(text, work.tables, (table,), one.place)
+            every = [
+                *read_invariants_of(
+                    text, work.tables, (table,), one.place, stand_ins=work.stand_ins
+                )
+            ]
         except LitmusError as error:
             told.append(f"The test {text} is passed over: {error}.")
         else:
-            found.setdefault(stated.query, stated)
+            for stated in every:
+                found.setdefault(stated.query, stated)
     return tuple(found.values()), told
 
 
@@ -178,6 +188,7 @@ class _Document(NamedTuple):
     schedule: JobSchedule
     ddl: list[str]
     logged: Sequence[LoggedDeclaration]
+    folder: Path | None
 
     def best(self) -> Workload:
         """Return the workload in which the most statements are understood.
@@ -212,7 +223,8 @@ class _Document(NamedTuple):
             if job.parameters:
                 one["parameters"] = dict(job.parameters)
             found[job.name] = one
-            sources[job.name] = Source(job.place, job.text)
+            path = None if self.folder is None else self.folder / job.place
+            sources[job.name] = Source(job.place, job.text, path)
         for name, statement in self.upkeep.items():
             found[name] = {"sql": [statement]}
             sources[name] = Source(self.schedule.place.partition(":")[0] or "maintenance")

@@ -22,7 +22,7 @@ from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
-from isolitmus.specs.sql.invariants import FORMS, read_invariant
+from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
@@ -336,28 +336,40 @@ def build_workload(
     if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
-    invariants = read_invariants(document.inner("invariants", {}), schemas, every)
+    stand_ins: dict[str, tuple[tuple[str, str], ...]] = {}
+    for source in reader.sources:
+        called = source.name.rpartition(".")[2].strip("`").lower()
+        own = (source.schema.name, source.schema.columns[-1].name)
+        if not source.older and own not in stand_ins.get(called, ()):
+            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(schedule, jobs, shared, whole=whole),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
-        "", level, document.source.text, path,
+        stand_ins, "", level, document.source.text, path,
     )  # fmt: skip
 
 
 def read_invariants(
-    given: Node, schemas: Mapping[str, Schema], statements: Iterable[JobStatement]
+    given: Node,
+    schemas: Mapping[str, Schema],
+    statements: Iterable[JobStatement],
+    stand_ins: Mapping[str, tuple[tuple[str, str], ...]],
 ) -> tuple[Invariant, ...]:
     """Return the invariants of a table ``[invariants]``; one without a table is about a table that
-    statements write.
+    statements write. ``stand_ins`` are those of a workload.
     """
-    written, found = written_by(statements), []
+    written = written_by(statements)
+    found: list[Invariant] = []
     for name, node in given.items():
         if not isinstance(node.value, str):
             node.refuse(f"{node} is {show_value(node.value)}; write an invariant: {FORMS}")
-        found.append(read_invariant(node.value, schemas, written, node.place, name))
+        found += read_invariants_of(
+            node.value, schemas, written, node.place, name=name, stand_ins=stand_ins
+        )
     return tuple(found)
 
 

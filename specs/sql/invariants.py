@@ -21,12 +21,12 @@ from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
 
-__all__ = ["FORMS", "read_invariant"]
+__all__ = ["FORMS", "read_invariant", "read_invariants_of"]
 
 FORMS = (
     "unique(a, b), not null(a), check(condition), count per a <= 3 where condition, or a query"
@@ -95,8 +95,24 @@ count(*) > 1
     >>> read_invariant("count per day <= 3 where id > 0", tables, ["t"]).query
     'SELECT day, count(*) FROM t WHERE id > 0 GROUP BY day HAVING count(*) > 3'
     """
-    shown = " ".join(text.split())
     stated = _of_query(text, label) if QUERY.match(text) else _of_shorthand(text, label)
+    return _resolved(stated, _Given(text, schemas, written, label, name))
+
+
+class _Given(NamedTuple):
+    """Text of an invariant, and what it may name."""
+
+    text: str
+    schemas: Mapping[str, Schema]
+    written: Sequence[str]
+    label: str
+    name: str | None
+
+
+def _resolved(stated: _Stated, given: _Given) -> Invariant:
+    """Return an invariant with its table and columns."""
+    text, schemas, written, label, name = given
+    shown = " ".join(text.split())
     schema = _table(stated, schemas, written, f"{label}: '{shown}'")
     columns = tuple(_column(each, schema, f"{label}: '{shown}'") for each in stated.columns)
     query = _query(schema, stated._replace(columns=columns))
@@ -104,6 +120,50 @@ count(*) > 1
     names = [column.name for column in schema.columns]
     keys = tuple(dict.fromkeys(names.index(each) for each in columns))
     return Invariant(name or shown, shown, schema.name, query, where, keys, stated.most)
+
+
+def read_invariants_of(
+    text: str,
+    schemas: Mapping[str, Schema],
+    written: Sequence[str],
+    label: str = "invariant",
+    *,
+    name: str | None = None,
+    stand_ins: Mapping[str, tuple[tuple[str, str], ...]] | None = None,
+) -> Iterator[Invariant]:
+    """Yield the invariant of a text, or for a source without DDL one for each table in its place.
+
+    A key of a source is one of the rows of a run.
+
+    Parameters
+    ----------
+    text, schemas, written, label, name
+        As of `read_invariant`.
+    stand_ins : mapping of str to tuple of (str, str), optional
+        Tables that stand for a source, each with its column that distinguishes runs, by the name of
+        the source in lower case.
+
+    Examples
+    --------
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> tables = {"s_rows": Schema("s_rows", (Column("id", "INT"), Column("run", "BIGINT")))}
+    >>> given = {"s": (("s_rows", "run"),)}
+    >>> (one,) = read_invariants_of("s: unique(id)", tables, [], stand_ins=given)
+    >>> one.name, one.table, one.columns
+    ('s: unique(id)', 's_rows', (0, 1))
+    """
+    stated = _of_query(text, label) if QUERY.match(text) else _of_shorthand(text, label)
+    named = stated.table.lower()
+    tables = (stand_ins or {}).get(named, ())
+    if not tables or named in {known.lower() for known in schemas}:
+        yield read_invariant(text, schemas, written, label, name)
+        return
+    shown = name or " ".join(text.split())
+    for number, (table, run) in enumerate(tables, 1):
+        keys = (*stated.columns, run) if stated.columns or stated.most else ()
+        called = shown if number == 1 else f"{shown} ({number})"
+        given = _Given(text, schemas, written, label, called)
+        yield _resolved(stated._replace(table=table, columns=keys), given)
 
 
 def _of_shorthand(text: str, label: str) -> _Stated:

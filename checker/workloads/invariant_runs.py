@@ -235,7 +235,7 @@ class InvariantRuns:
             if one.table in start and one.violations(start[one.table].rows()):
                 return False
         for table, keys in self.workload.keys.items():
-            rows = start[table].rows()
+            rows = start[table].rows() if table in start else ()
             if any(len({tuple(row[k] for k in key) for row in rows}) < len(rows) for key in keys):
                 return False
         return True

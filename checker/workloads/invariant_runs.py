@@ -258,7 +258,13 @@ LOW: Mapping[str, Value] = {
     "STRING": "",
 }
 """Values below those of other examples; NULL for other types."""
-SIMPLE: Mapping[str, Value] = {"STRING": "a", "BOOLEAN": True}
+SIMPLE: Mapping[str, Value] = {
+    "STRING": "a",
+    "BOOLEAN": True,
+    "DATE": date(2026, 1, 1),
+    "TIMESTAMP": datetime.fromisoformat("2026-01-01"),
+    "DOUBLE": 1.0,
+}
 """Values of parameters on which a violation does not depend; other types have the value 1."""
 
 

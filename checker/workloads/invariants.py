@@ -107,7 +107,9 @@ class InvariantAnswer(ReadableRepr):
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the answer."""
         several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        return (START, *ASSUMED, *several, *self.workload.assumptions)
+        given = any(one.types.keys() - one.let.keys() for one in self.workload.statements)
+        values = (VALUES,) if given else ()
+        return (START, *values, *ASSUMED, *several, *self.workload.assumptions)
 
     def to_json(self) -> dict[str, object]:
         """Return the answer in the format of docs/interface.md, 6."""
@@ -138,6 +140,7 @@ class InvariantAnswer(ReadableRepr):
 
 
 START = "At the start, the tables satisfy all invariants that are given."
+VALUES = "No parameter of a job is NULL, unless a query of its client returns NULL."
 
 
 def decide_invariants(

@@ -263,3 +263,10 @@ def test_the_table_of_the_page_is_true():
 
 def list_or_text(given):
     return given if isinstance(given, str) else list(given)
+
+
+def test_parameters_of_other_statements_of_a_job_have_some_value():
+    """The day of the UPDATE plays no part in the violation."""
+    texts = [MERGE.format("SELECT * FROM s"), "UPDATE t SET day = :day WHERE id = 7"]
+    (answer,) = decide_invariants(jobs(texts), BOTH[:1])
+    assert answer.word == "broken"

@@ -476,7 +476,9 @@ def _names_target(loser: JobStatement, winner: JobStatement) -> bool:
     """
     table = getattr(winner.statement, "target", None)
     texts = (loser.sql, *(read.sql for read in loser.let.values()), *loser.reads)
-    return table is None or any(table.lower() in text.lower() for text in texts)
+    if table is None or table == getattr(loser.statement, "target", None):
+        return True
+    return any(table.lower() in text.lower() for text in texts)
 
 
 def _not_understood(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.delta.instance import DeltaInstance
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.render.prediction import meeting_words, prediction_lines
+from isolitmus.checker.workloads import prediction
 from isolitmus.checker.workloads.abort_examples import AbortExamples
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.pair_formulas import PairFormulas
@@ -569,3 +570,29 @@ def test_a_retry_of_an_update_is_asked_for_beside_a_merge_of_another_table():
     words = {(one.loser, one.winner): one.word for one in found.meetings}
     assert words["u", "m"] == words["u", "n"] == words["m", "u"] == "never"
     assert words["u", "u"] == words["m", "n"] == "always"
+
+
+def test_a_statement_that_does_not_name_a_table_is_not_stopped_by_its_commits(monkeypatch):
+    """Without the solver the answer is the same as with it."""
+    jobs = read_workload(
+        """
+        ddl = [
+            "CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)",
+            "CREATE TABLE u (id INT, day INT) USING delta",
+        ]
+        [jobs]
+        a = "MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN DELETE"
+        b = "DELETE FROM t WHERE day = 1"
+        c = "INSERT INTO u SELECT id, day FROM t"
+        d = "UPDATE u SET id = 2"
+        e = "CREATE OR REPLACE TABLE u USING delta AS SELECT 1 AS id, 1 AS day"
+        f = "OPTIMIZE u"
+        """,
+        "jobs",
+    )
+    quick = predict_workload(jobs, "delta-serializable")
+    monkeypatch.setattr(prediction, "_names_target", lambda *_: True)
+    asked = predict_workload(jobs, "delta-serializable")
+    assert [(m.loser, m.winner, m.word) for m in quick.meetings] == [
+        (m.loser, m.winner, m.word) for m in asked.meetings
+    ]

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["lint"]
 
 FORMS = ("sarif", "junit", "github", "markdown", "json")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "lint.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs/lint.md"
 FINDING = re.compile(r"^\S.*:\d+:\d+: ISO\d{3} ")
 """First line of a finding."""
 RULES_HELP = "Rules that are on: codes, or beginnings of codes, separated by commas."

@@ -97,7 +97,10 @@ class InvariantAnswer(ReadableRepr):
             f" {self.invariant.text}: no rows from {self.invariant.query}",
             self.refuted,
             (
-                "If no question has an answer, no version violates it (docs/semantics.md, 14).",
+                (
+                    "If no question has an answer, no version violates it (docs/semantics.md,"
+                    " theorem 14)."
+                ),
                 "The questions model the statements and the protocol.",
                 *self.assumptions,
             ),

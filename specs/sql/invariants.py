@@ -96,10 +96,10 @@ count(*) > 1
     'SELECT day, count(*) FROM t WHERE id > 0 GROUP BY day HAVING count(*) > 3'
     """
     stated = _of_query(text, label) if QUERY.match(text) else _of_shorthand(text, label)
-    return _resolved(stated, _Given(text, schemas, written, label, name))
+    return _resolved(stated, _InvariantText(text, schemas, written, label, name))
 
 
-class _Given(NamedTuple):
+class _InvariantText(NamedTuple):
     """Text of an invariant, and what it may name."""
 
     text: str
@@ -109,7 +109,7 @@ class _Given(NamedTuple):
     name: str | None
 
 
-def _resolved(stated: _Stated, given: _Given) -> Invariant:
+def _resolved(stated: _Stated, given: _InvariantText) -> Invariant:
     """Return an invariant with its table and columns."""
     text, schemas, written, label, name = given
     shown = " ".join(text.split())
@@ -162,7 +162,7 @@ def read_invariants_of(
     for number, (table, run) in enumerate(tables, 1):
         keys = (*stated.columns, run) if stated.columns or stated.most else ()
         called = shown if number == 1 else f"{shown} ({number})"
-        given = _Given(text, schemas, written, label, called)
+        given = _InvariantText(text, schemas, written, label, called)
         yield _resolved(stated._replace(table=table, columns=keys), given)
 
 

@@ -457,7 +457,7 @@ def test_the_steps_of_the_action_run(folder):
                 **os.environ,
                 **env,
                 "PATH": f"{tools}:{os.environ['PATH']}",
-                "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+                "GITHUB_STEP_SUMMARY": str(folder / "summary"),
             },
             capture_output=True,
             text=True,
@@ -468,7 +468,7 @@ def test_the_steps_of_the_action_run(folder):
     assert done.stdout.startswith("::warning file=dedupe.sql")
     assert "Protocol: delta-write-serializable" in done.stdout
     assert json.loads((folder / "lint.sarif").read_text("utf-8"))["version"] == "2.1.0"
-    assert (folder / "summary.md").read_text("utf-8").startswith("## isolitmus lint\n")
+    assert (folder / "summary").read_text("utf-8").startswith("## isolitmus lint\n")
 
 
 def test_the_hook_of_pre_commit():

@@ -56,7 +56,8 @@ def desugar(tree: exp.Expr) -> exp.Expr:
     """Return the tree with equivalent notations reduced, in place.
 
     BETWEEN becomes two comparisons; CASE x WHEN, IF and NULLIF become CASE WHEN; SELECT DISTINCT
-    of columns (and of literals beside them) becomes GROUP BY; and TABLE s becomes SELECT * FROM s.
+    of columns (and of literals beside them) becomes GROUP BY; TABLE s becomes SELECT * FROM s; and
+    ``<=>`` of two columns, from which Delta derives no filter, says that both are NULL or equal.
 
     Examples
     --------
@@ -72,7 +73,8 @@ def desugar(tree: exp.Expr) -> exp.Expr:
             insert.set("source", None)
     for select in tree.find_all(exp.Select):
         _grouped(select)
-    found = list(tree.find_all(exp.Between, exp.Case, exp.If, exp.Nullif, bfs=False))
+    kinds = (exp.Between, exp.Case, exp.If, exp.NullSafeEQ, exp.Nullif)
+    found = list(tree.find_all(*kinds, bfs=False))
     for node in reversed(found):  # inner nodes first
         plain = _plain(node)
         if plain is None:
@@ -111,6 +113,11 @@ def _plain(node: exp.Expr) -> exp.Expr | None:
             low = exp.GTE(this=subject, expression=node.args["low"].copy())
             high = exp.LTE(this=subject.copy(), expression=node.args["high"].copy())
             return exp.Paren(this=exp.And(this=low, expression=high))
+        case exp.NullSafeEQ(this=exp.Column() as a, expression=exp.Column() as b):
+            nulls = [exp.Is(this=one.copy(), expression=exp.null()) for one in (a, b)]
+            there = (exp.not_(one, copy=True) for one in nulls)
+            same = exp.and_(*there, exp.EQ(this=a.copy(), expression=b.copy()))
+            return exp.paren(exp.or_(exp.and_(*nulls), same))
         case exp.Case() if subject is not None:
             for part in node.args["ifs"]:
                 part.set("this", exp.EQ(this=subject.copy(), expression=part.this.copy()))

@@ -16,6 +16,7 @@ from isolitmus.model.errors import LitmusError, SqlError, UndeterminedError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.conditions import columns_in
+from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.expression import Opaque, Parameter, conjuncts, walk
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -387,3 +388,13 @@ def test_both_executors_agree_on_what_is_written_in_another_way(sql):
     assert (done.run.transactions["a"].outcome == "committed") == (rows is not None)
     if rows is not None:
         assert {*done.run.tables["t"]} == rows
+
+
+@pytest.mark.parametrize("a", [None, 1, 2])
+@pytest.mark.parametrize("b", [None, 1, 2])
+def test_null_safe_equality_of_two_columns(a, b):
+    """It is never NULL, also under NOT."""
+    tables = {"t": Schema("t", (Column("a", "INT"), Column("b", "INT")))}
+    for text, expected in (("a <=> b", a == b), ("NOT (a <=> b)", a != b)):
+        where = read_statement(f"DELETE FROM t WHERE {text}", tables).where
+        assert evaluate(where, [(a, b)]) is expected

@@ -40,6 +40,7 @@ __all__ = [
     "Refusal",
     "check_output_paths",
     "group_refusals",
+    "json_line",
     "line_width",
     "made_by_command",
     "print_json",
@@ -85,6 +86,17 @@ def print_json(document: object) -> None:
     """Print one JSON document on standard output."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     sys.stdout.write(SIGN.sub(_escaped, text) + "\n")
+
+
+def json_line(document: object) -> str:
+    r"""Return one JSON document on one line, as the lines of ``--jsonl``.
+
+    Examples
+    --------
+    >>> print(json_line({"table": "é\x1b"}))
+    {"table": "é\u001b"}
+    """
+    return SIGN.sub(_escaped, json.dumps(document, ensure_ascii=False))
 
 
 def _escaped(sign: re.Match[str]) -> str:

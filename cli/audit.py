@@ -263,11 +263,13 @@ def follow_tables(
     for table in tables:
         if table.error is None:
             _try(table, table.end, feed)
-    _tell(tables, feed, monotonic() - start)
+    _tell(tables, feed, monotonic() - start, closing=True)
     audits = [t.audit for t in tables if t.error is None and t.audit is not None]
     if not quiet:
         for done in audits:
             say(headline(done))
+            if done.ended is not None:
+                say(f"Unknown: {done.ended}; later commits were not audited.")
     return audits
 
 
@@ -281,11 +283,13 @@ def _try(table: FollowedTable, step: Callable[[], None], feed: AuditFeed) -> Non
         feed.tell_error(table.name, problem)
 
 
-def _tell(tables: Iterable[FollowedTable], feed: AuditFeed, seconds: float) -> None:
-    """Write a round of the tables."""
+def _tell(
+    tables: Iterable[FollowedTable], feed: AuditFeed, seconds: float, *, closing: bool = False
+) -> None:
+    """Write a round of the tables; a closing one only if it is new."""
     audits = {table.name: table.audit for table in tables if table.audit is not None}
     errors = {table.name: table.error for table in tables if table.error is not None}
-    feed.tell_round(audits, errors, seconds)
+    feed.tell_round(audits, errors, seconds, closing=closing)
 
 
 def _print_commit(commit: LogCommit, findings: Iterable[Finding], title: str) -> None:

@@ -91,13 +91,23 @@ class AuditFeed:
         self._write("error", {"table": table, "reason": str(error)})
 
     def tell_round(
-        self, audits: Mapping[str, Audit], errors: Mapping[str, IsolitmusError], seconds: float
+        self,
+        audits: Mapping[str, Audit],
+        errors: Mapping[str, IsolitmusError],
+        seconds: float,
+        *,
+        closing: bool = False,
     ) -> None:
-        """Write the metrics, and a line if a commit, an error or an end is new."""
-        self._number += 1
+        """Write the metrics, and a line if a commit, an error or an end is new.
+
+        ``closing`` is True if this is no look at the logs: what is written already is not repeated.
+        """
         reasons = {table: str(error) for table, error in errors.items()}
-        done = AuditRound(self._number, time(), seconds, audits, reasons)
         shown = {table: (audit.last, audit.ended) for table, audit in audits.items()}, reasons
+        if closing and shown == self._shown and self.problem is None:
+            return
+        self._number += not closing
+        done = AuditRound(self._number, time(), seconds, audits, reasons)
         if shown != self._shown:
             self._write("round", done.to_json())
             self._shown = shown

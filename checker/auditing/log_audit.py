@@ -481,20 +481,22 @@ class FollowedAudit:
     def _keep(self, found: Iterable[Finding]) -> None:
         """Count findings, keep the first KEPT of each kind, and save the state when due."""
         for finding in found:
+            self._report(finding)
             key = finding.kind, finding.certainty
             self._counts[key] += 1
             if self._counts[key] <= KEPT:
                 self._kept.append(finding)
-            if self._on_finding is not None:
-                self._on_finding(finding)
         silence = self._pass.silence
-        if self._on_finding is not None and len(silence) > self._silent:
-            for finding in silence.findings(self._silent):
-                self._on_finding(finding)
-            self._silent = len(silence)
+        for finding in silence.findings(self._silent) if len(silence) > self._silent else ():
+            self._report(finding)
+        self._silent = len(silence)
         self._told = self._pass.examined
         if monotonic() > self._due:
             self.save()
+
+    def _report(self, finding: Finding) -> None:
+        if self._on_finding is not None:
+            self._on_finding(finding)
 
     def save(self) -> None:
         """Write the state as evidence.

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.render.audit_metrics import METRICS, escape_label, prometheus_text
 from isolitmus.model.audit import KINDS, Audit, AuditRound
+from isolitmus.model.errors import MemoryLimit
 from isolitmus.specs.disk.output_files import LineAppender
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
@@ -121,7 +122,7 @@ def test_two_tables_are_followed_with_metrics_and_lines(call, delta, two, looks)
     assert [value(one, "findings", **a, **certain) for one in seen] == [0, 1, 1]
     assert [value(one, "version", **a) for one in seen] == [1, 3, 3]
     assert [value(one, "commits", **b) for one in seen] == [2, 2, 3]
-    assert [value(one, "rounds_total") for one in seen] == [1, 4, 7]
+    assert [value(one, "rounds_total") for one in seen] == [1, 4, 6]
     assert [value(one, "overlapping_commits", **a) for one in seen] == [0, 1, 1]
     assert {value(one, "failed", **table) for one in seen for table in (a, b)} == {0}
     assert all(value(one, "round_seconds") >= 0 for one in seen)
@@ -264,7 +265,11 @@ def test_json_lines_on_standard_output(call, delta, looks):
 def test_lines_are_appended_and_a_finding_is_written_once_with_evidence(call, delta, tmp_path):
     silent = [{"add": delta.add("s")["add"]}]
     table = delta.table(
-        delta.append(0, "f1"), delta.append(1, "f2"), delta.delete(1, None, "f1"), silent
+        delta.append(0, "f1"),
+        delta.append(1, "f2"),
+        delta.delete(1, None, "f1"),
+        silent,
+        delta.append(4, "f3"),
     )
     lines = tmp_path / "lines"
     lines.write_text('{"cut')
@@ -275,12 +280,12 @@ def test_lines_are_appended_and_a_finding_is_written_once_with_evidence(call, de
     assert [json.loads(one)["event"] for one in rest] == ["finding", "finding", "round"]
     kinds = [json.loads(one)["kind"] for one in rest[:2]]
     assert kinds == ["reorder", "records-nothing"]
-    delta.write(table / "_delta_log", 5, [{"add": delta.add("s2")["add"]}])
-    delta.write(table / "_delta_log", 6, delta.delete(4, None, "f2"))
+    delta.write(table / "_delta_log", 6, [{"add": delta.add("s2")["add"]}])
+    delta.write(table / "_delta_log", 7, delta.delete(5, None, "f2"))
     call(*words)
     again = [json.loads(one) for one in lines.read_text("utf-8").splitlines()[1 + len(rest) :]]
     assert [one["event"] for one in again] == ["finding", "round"]
-    assert again[0]["versions"] == [5, 6]
+    assert again[0]["versions"] == [6, 7]
 
 
 def test_every_finding_is_written_also_beyond_those_that_are_kept(
@@ -295,6 +300,42 @@ def test_every_finding_is_written_also_beyond_those_that_are_kept(
     counts = {(c["kind"], c["certainty"]): c["number"] for c in last["tables"][0]["counts"]}
     assert Counter((one["kind"], one["certainty"]) for one in findings) == counts
     assert max(counts.values()) > 2
+
+
+def test_the_end_writes_only_what_is_new(call, delta, two, looks, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    texts = []
+    monkeypatch.setattr("isolitmus.cli.audit_feed.write_whole", lambda _, text: texts.append(text))
+    looks(lambda: None)
+    call("audit", two.a, *two.words)
+    assert [value(parse(text), "rounds_total") for text in texts] == [1, 2]
+    looks(two.write(two.a, 2, delta.append(1, "f2")))
+    monkeypatch.setattr("isolitmus.cli.audit._print_commit", interrupt)
+    status, _, err = call("audit", two.a, *two.words)
+    assert (status, err) == (0, "")
+    versions = [value(parse(text), "version", table=str(two.a)) for text in texts[2:]]
+    assert versions == [1, 2]
+
+
+def test_a_limit_while_tables_are_followed_ends_it(call, delta, two, looks, monkeypatch):
+    def use_up():
+        def check(_):
+            raise MemoryLimit("memory was used up")
+
+        two.write(two.a, 2, delta.append(1, "f2"))()
+        two.write(two.b, 2, delta.append(1, "f2"))()
+        monkeypatch.setattr("isolitmus.model.budget.Budget.check", check)
+
+    looks(use_up, lambda: pytest.fail("waits"))
+    status, out, err = call("audit", two.a, two.b, *two.words)
+    assert (status, err) == (3, "")
+    assert out.count("Unknown: memory was used up; later commits were not audited.") == 2
+    samples = parse(two.metrics.read_text("utf-8"))
+    for name, expected in (("ended", 1), ("version", 1), ("failed", 0)):
+        assert value(samples, name, table=str(two.a)) == expected
+    assert "memory was used up" in events(two.lines)[-1]["tables"][1]["ended"]
 
 
 def test_a_ctrl_c_before_the_first_look_is_done_is_an_interruption(call, two, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from time import time
 from typing import TYPE_CHECKING, Self
 
 from isolitmus.checker.render.audit_metrics import prometheus_text
-from isolitmus.cli.output import json_line, warn
+from isolitmus.cli.output import json_line, say_unwrapped, warn
 from isolitmus.model.audit import AuditRound
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.disk.output_files import LineAppender, write_whole
@@ -68,7 +67,7 @@ class AuditFeed:
 
     def __enter__(self) -> Self:
         if self._lines is not None and self._lines.path is None:
-            self._append = _print_line
+            self._append = say_unwrapped
         elif self._lines is not None and self._lines.path is not None:
             file = LineAppender(self._lines.path)
             self._stack.callback(file.close)
@@ -130,9 +129,3 @@ class AuditFeed:
         if self._append is not None:
             moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             self._append(json_line({"event": event, "time": moment, **fields}))
-
-
-def _print_line(line: str) -> None:
-    """Print a line on standard output, and flush it."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

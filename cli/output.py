@@ -50,6 +50,7 @@ __all__ = [
     "say_assumptions",
     "say_file",
     "say_text",
+    "say_unwrapped",
     "warn",
     "worst_status",
     "wrap_line",
@@ -194,6 +195,13 @@ def say_file(text: str) -> None:
     with _without_progress():
         for line in text.split("\n"):
             sys.stdout.write(printable(line.removesuffix("\r").expandtabs()) + "\n")
+
+
+def say_unwrapped(line: str) -> None:
+    """Print one line of output for a program, such as JSON, as it is, and flush it."""
+    with _without_progress():
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:

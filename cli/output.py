@@ -40,6 +40,7 @@ __all__ = [
     "Refusal",
     "check_output_paths",
     "group_refusals",
+    "json_line",
     "line_width",
     "made_by_command",
     "print_json",
@@ -49,6 +50,7 @@ __all__ = [
     "say_assumptions",
     "say_file",
     "say_text",
+    "say_unwrapped",
     "warn",
     "worst_status",
     "wrap_line",
@@ -85,6 +87,17 @@ def print_json(document: object) -> None:
     """Print one JSON document on standard output."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     sys.stdout.write(SIGN.sub(_escaped, text) + "\n")
+
+
+def json_line(document: object) -> str:
+    r"""Return one JSON document on one line, as the lines of ``--jsonl``.
+
+    Examples
+    --------
+    >>> print(json_line({"table": "é\x1b"}))
+    {"table": "é\u001b"}
+    """
+    return SIGN.sub(_escaped, json.dumps(document, ensure_ascii=False))
 
 
 def _escaped(sign: re.Match[str]) -> str:
@@ -182,6 +195,13 @@ def say_file(text: str) -> None:
     with _without_progress():
         for line in text.split("\n"):
             sys.stdout.write(printable(line.removesuffix("\r").expandtabs()) + "\n")
+
+
+def say_unwrapped(line: str) -> None:
+    """Print one line of output for a program, such as JSON, as it is, and flush it."""
+    with _without_progress():
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
 
 def check_output_paths(**options: bool) -> Callable[[Callable[P, int]], Callable[P, int]]:

@@ -11,7 +11,17 @@ from isolitmus.model.records import Records, Tabular
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["KINDS", "Audit", "Certainty", "CommitSpan", "Finding", "NearMiss", "Overview"]
+__all__ = [
+    "KINDS",
+    "REORDERED",
+    "Audit",
+    "AuditRound",
+    "Certainty",
+    "CommitSpan",
+    "Finding",
+    "NearMiss",
+    "Overview",
+]
 
 
 KINDS = {
@@ -138,6 +148,54 @@ class Audit(ReadableRepr, Tabular):
             "overview": None if self.overview is None else self.overview.to_json(),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRound(ReadableRepr):
+    """State of one or more tables after a look at their logs."""
+
+    number: int
+    """Number of looks so far, this one included."""
+    moment: float
+    """Time at the end of the look, in seconds since 1970."""
+    seconds: float
+    """Duration of the look in seconds."""
+    audits: Mapping[str, Audit]
+    """Newest audit of each table, by its path; a log that could never be read has none."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Reason why a table is no longer audited, by its path: its log could not be read."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Paths of the tables, audited ones first."""
+        return tuple(dict.fromkeys([*self.audits, *self.errors]))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the round as a JSON object (docs/interface.md, 6).
+
+        Examples
+        --------
+        >>> AuditRound(1, 0.0, 0.5, {}, {"t": "no log"}).to_json()["tables"][0]["error"]
+        'no log'
+        """
+        return {
+            "round": self.number,
+            "seconds": round(self.seconds, 3),
+            "tables": [self._state(table) for table in self.tables],
+        }
+
+    def _state(self, table: str) -> dict[str, object]:
+        """Return the audited versions and the counts of a table; null if it has no audit."""
+        audit = self.audits.get(table)
+        said = {} if audit is None else audit.to_json()
+        keys = ("commits", "versions", "counts", "ended")
+        near = {} if audit is None or audit.overview is None else audit.overview.near_counts
+        return {
+            "table": table,
+            **{key: said.get(key) for key in keys},
+            "near_counts": None if audit is None else dict(near or {}),
+            "error": self.errors.get(table),
         }
 
 

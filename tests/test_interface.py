@@ -217,10 +217,17 @@ def test_the_document_of_audit(ask, tmp_path):
     for version, actions in enumerate(commits):
         lines = "".join(json.dumps(action) + "\n" for action in actions)
         (log / f"{version:020}.json").write_text(lines)
-    (done,) = ask("audit", str(tmp_path))
+    lines = tmp_path / "lines"
+    (done,) = ask("audit", str(tmp_path), str(tmp_path / "nowhere"), "--jsonl", str(lines))
+    written = [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
+    assert [line["event"] for line in written] == ["finding", "error", "round"]
+    for line in written:
+        assert set(line) == {"event", "time"} | of(f"event `{line['event']}`")
     assert set(done) == of("`audit`")
     assert set(done["findings"][0]) == of("each of `findings`")
     assert set(done["counts"][0]) == of("each of `counts`")
+    for state in written[-1]["tables"]:
+        assert set(state) == of("each of the `tables` of a round")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 
 from isolitmus.checker.delta import frame as frames
 from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.render.audit_metrics import METRICS
 from isolitmus.checker.universes import abstract
 from isolitmus.conformance.observations import observation_named, observations
 from isolitmus.model.display import count_of
@@ -77,6 +78,17 @@ def swept():
         checks = "".join(f" CHECK `{check}`." for check in one.checks.values())
         text += f"\n### {one.name}\n\nA row is {one.row}.{by}{checks}\n{columns(one)}"
     return text
+
+
+def metrics():
+    """The metrics of audits."""
+    return table(
+        ["metric", "type", "labels", "what it says"],
+        [
+            [f"`{name}`", one.kind, ", ".join(f"`{label}`" for label in one.labels), one.help]
+            for name, one in METRICS.items()
+        ],
+    )
 
 
 def names(terms):
@@ -423,6 +435,7 @@ LISTS = {
     "observations": observed,
     "sweep tables": swept,
     "table of checks": lambda: columns(VERDICTS),
+    "metrics of audits": metrics,
     "table of audits": lambda: columns(AUDITS),
     "table of replays": lambda: columns(REPLAYS),
 }

@@ -10,6 +10,7 @@ known.
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.auditing.read_set import count_live_rows, describe_commit
@@ -131,9 +132,12 @@ class SilentCommits:
             key = engine, tuple((one, several) for one, several in lacking)
             self._counts[key], self._versions[key] = count, versions
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield one finding for each writer, with its first versions."""
-        for key, count in self._counts.items():
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def findings(self, since: int = 0) -> Iterator[Finding]:
+        """Yield one finding for each writer after the first ``since``, with its first versions."""
+        for key, count in islice(self._counts.items(), since, None):
             engine, lacking = key
             who = "one commit" if count == 1 else f"{count:,} commits"
             do, they = ("does", "it") if count == 1 else ("do", "they")

@@ -47,7 +47,12 @@ from isolitmus.model.delta.log import LogFile, LogMetadata
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import Ended, Limit, LogError
 from isolitmus.specs.files.evidence_files import edited_evidence, read_audit_file, write_audit_file
-from isolitmus.specs.logs.delta_log import has_version, latest_version, open_log
+from isolitmus.specs.logs.delta_log import (
+    has_version,
+    is_delta_table,
+    latest_version,
+    open_log,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -345,6 +350,9 @@ class FollowedAudit:
     evidence : Path, optional
         File for the state, written from time to time and by `save`. If it exists, the audit
         continues from it. If it can no longer be written, as on a full disk, the audit ends.
+    on_finding : callable, optional
+        Called once for each finding of the commits that this object audits, also for those beyond
+        the first KEPT. A writer that records nothing is one finding, at its first such commit.
 
     Raises
     ------
@@ -354,7 +362,11 @@ class FollowedAudit:
     """
 
     def __init__(
-        self, table: Path, budget: Budget | None = None, evidence: Path | None = None
+        self,
+        table: Path,
+        budget: Budget | None = None,
+        evidence: Path | None = None,
+        on_finding: Callable[[Finding], None] | None = None,
     ) -> None:
         self.table, self._start = table, monotonic()
         self._log = open_log(table)
@@ -365,7 +377,8 @@ class FollowedAudit:
         self._ended: str | None = None
         self._newest: LogCommit | None = None
         self._evidence = evidence
-        self._told = self._saved = 0
+        self._on_finding = on_finding
+        self._told = self._saved = self._silent = 0
         self._due = inf if evidence is None else self._start + EVERY
         if evidence is not None:
             self._go_on(evidence)
@@ -385,11 +398,21 @@ class FollowedAudit:
             self._ended = str(limit) or "memory was used up"
         self.save()
 
+    @property
+    def is_ended(self) -> bool:
+        """True if a limit or a full disk ended the audit: no further commit is audited."""
+        return self._ended is not None
+
     def came(self) -> Iterator[tuple[LogCommit, tuple[Finding, ...]]]:
         """Yield the commits that have arrived since, each with its findings.
 
         A commit that is still being written is left for the next call.
         """
+        if not is_delta_table(self.table):
+            raise LogError(
+                f"{self.table}: its folder _delta_log is gone: the table was removed while it was"
+                " followed"
+            )
         if not has_version(self.table, self._log.last + 1):
             self._refuse_a_gap()
         self._refuse_another(self._log.last, self._newest, "followed")
@@ -458,13 +481,22 @@ class FollowedAudit:
     def _keep(self, found: Iterable[Finding]) -> None:
         """Count findings, keep the first KEPT of each kind, and save the state when due."""
         for finding in found:
+            self._report(finding)
             key = finding.kind, finding.certainty
             self._counts[key] += 1
             if self._counts[key] <= KEPT:
                 self._kept.append(finding)
+        silence = self._pass.silence
+        for finding in silence.findings(self._silent) if len(silence) > self._silent else ():
+            self._report(finding)
+        self._silent = len(silence)
         self._told = self._pass.examined
         if monotonic() > self._due:
             self.save()
+
+    def _report(self, finding: Finding) -> None:
+        if self._on_finding is not None:
+            self._on_finding(finding)
 
     def save(self) -> None:
         """Write the state as evidence.
@@ -517,6 +549,7 @@ class FollowedAudit:
         except (KeyError, TypeError, ValueError, IndexError):
             raise edited_evidence(evidence) from None
         self._told = self._saved = self._pass.examined
+        self._silent = len(self._pass.silence)
 
 
 def audit(

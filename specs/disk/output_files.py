@@ -16,7 +16,7 @@ from isolitmus.specs.disk.input_files import is_folder, real_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FULL", "only_writer", "write_error", "write_whole"]
+__all__ = ["FULL", "LineAppender", "only_writer", "write_error", "write_whole"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers that say that nothing more can be written, whatever the path is."""
@@ -49,6 +49,54 @@ def write_whole(path: Path, text: str) -> None:
             _replace(_without_links(path), whole)
     except (OSError, ValueError) as problem:
         raise write_error(path, problem) from None
+
+
+class LineAppender:
+    """File to which whole lines are appended; each is written at once.
+
+    The file is created if it does not exist. If its last line has no end, because a process was
+    killed, that line is ended first. Methods raise the exception of ``write_error``.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file, a device or a pipe.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            cut = not _special(path) and _is_cut(path)
+            self._file = path.open("ab", buffering=0)
+        except (OSError, ValueError) as problem:
+            raise write_error(path, problem) from None
+        if cut:
+            self.append("")
+
+    def append(self, line: str) -> None:
+        """Append a line without its end; unpaired surrogates are escaped."""
+        rest = f"{line}\n".encode("utf-8", "backslashreplace")
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) or 0 :]
+        except OSError as problem:
+            raise write_error(self.path, problem) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._file.close()
+        except OSError as problem:
+            raise write_error(self.path, problem) from None
+
+
+def _is_cut(path: Path) -> bool:
+    """Return whether a file exists, and its last line has no end."""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    with path.open("rb") as there:
+        there.seek(-1, os.SEEK_END)
+        return there.read(1) != b"\n"
 
 
 def _without_links(path: Path) -> Path:

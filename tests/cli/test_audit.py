@@ -220,8 +220,8 @@ def test_following_ends_with_its_time(call, delta):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("t", "u", "--follow"), "--follow needs a single table"),
-        (("t", "--follow", "--spark"), "--follow needs a single table, and excludes --spark"),
+        (("t", "u", "--follow", "--evidence", "e"), "--evidence needs a single table"),
+        (("t", "--follow", "--spark"), "--follow excludes --spark"),
         (("t", "--every", "2"), "--every is 2; it needs --follow"),
         (("t", "--follow", "--every", "0"), "a number of seconds above 0"),
         (("t", "--follow", "--every", "nan"), "--every is nan"),

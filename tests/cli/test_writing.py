@@ -33,6 +33,8 @@ WRITERS = {
     ("lint", "out"): ["shop"],
     ("audit", "html"): ["t"],
     ("audit", "evidence"): ["t"],
+    ("audit", "metrics"): ["t"],
+    ("audit", "jsonl"): ["t"],
     ("audit", "out"): ["t", "--spark"],
     ("sweep", "out"): ["two-partitions", "--spark"],
     ("check", "out"): ["reorder", "--spark"],

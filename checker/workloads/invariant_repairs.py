@@ -6,8 +6,9 @@ key, a condition that leaves out rows, and sources without duplicates.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.checker.workloads.prediction import predict_workload
@@ -39,6 +40,8 @@ __all__ = ["find_invariant_repairs"]
 
 ROUNDS = 4
 """Maximum number of times that jobs are separated; each may show violations by other jobs."""
+MOST = 3
+"""Maximum number of combinations of changes to which another change is added."""
 LEFT_OUT = "rows that violate the invariant are left out"
 UPSTREAM = "the source has to be without duplicates"
 NOT_AGAIN = "a row whose key is there is not inserted"
@@ -59,6 +62,8 @@ def find_invariant_repairs(broken: InvariantAnswer, given: Sequence[Invariant]) 
     work, spec = broken.workload, named(broken.protocol)
     found = [*_levels(broken, given), *_apart(broken, given), *_rewritten(broken, given)]
     found += _sources(broken, given)
+    if not found:
+        found += _together(broken, given)
     meetings = predict_workload(work, spec, examples=False).meetings
     jobs = {way for one in broken.violations for way in (one.jobs, one.jobs[::-1])}
     home = {one.name: one.job for one in work.statements}
@@ -112,19 +117,10 @@ def _apart(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repa
 
 def _rewritten(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
     """Yield the repairs by other statements: of one, or of all that can be changed alike."""
-    work, invariant = broken.workload, broken.invariant
-    schema = work.tables[invariant.table]
-    keys = [schema.columns[k].name for k in invariant.columns]
+    work = broken.workload
     changes: dict[str, list[tuple[JobStatement, str]]] = {}
-    for one in work.statements:
-        if getattr(one.statement, "target", None) != invariant.table:
-            continue
-        if invariant.most == 1 and (sql := insert_as_merge(one.sql, schema, keys, work.tables)):
-            changes.setdefault(NOT_AGAIN, []).append((one, sql))
-        if not invariant.most:
-            sql = with_condition(one.sql, schema, _allowed(invariant), work.tables)
-            if sql is not None:
-                changes.setdefault(LEFT_OUT, []).append((one, sql))
+    for cost, statement, text in _other_texts(work, broken.invariant):
+        changes.setdefault(cost, []).append((statement, text))
     for cost, every in changes.items():
         for some in [*([each] for each in every), every] if len(every) > 1 else [every]:
             changed = _changed(work, some)
@@ -134,6 +130,84 @@ def _rewritten(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[
                 said = "; ".join(f"write {one.name} as {sql}" for one, sql in some)
                 yield Repair(said, changed, broken.protocol, costs=(cost,))
                 break
+
+
+def _other_texts(work: Workload, invariant: Invariant) -> Iterator[tuple[str, JobStatement, str]]:
+    """Yield the other texts of statements, each with its cost and the statement."""
+    schema = work.tables[invariant.table]
+    keys = [schema.columns[k].name for k in invariant.columns]
+    for one in work.statements:
+        if getattr(one.statement, "target", None) != invariant.table:
+            continue
+        if invariant.most == 1 and (sql := insert_as_merge(one.sql, schema, keys, work.tables)):
+            yield NOT_AGAIN, one, sql
+        if not invariant.most:
+            sql = with_condition(one.sql, schema, _allowed(invariant), work.tables)
+            if sql is not None:
+                yield LEFT_OUT, one, sql
+
+
+class _Changed(NamedTuple):
+    """Several changes of a workload, one after another."""
+
+    workload: Workload
+    given: tuple[Invariant, ...]
+    titles: tuple[str, ...] = ()
+    apart: tuple[tuple[str, str], ...] = ()
+    costs: tuple[str, ...] = ()
+
+
+def _together(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
+    """Yield the smallest repair of several changes: each ends the smallest violation left."""
+    now = [(_Changed(broken.workload, tuple(given)), broken)]
+    for _ in range(ROUNDS):
+        later = []
+        for state, answer in now:
+            for change in _steps(state, answer):
+                after = _answer(
+                    broken, change.given, change.workload, broken.protocol, examples=True
+                )
+                if after.word == "kept":
+                    title = "; ".join(change.titles)
+                    yield Repair(
+                        title, change.workload, broken.protocol, change.apart,
+                        costs=tuple(dict.fromkeys(change.costs)),
+                    )  # fmt: skip
+                    return
+                ended = answer.violation is not None and answer.violation.jobs not in {
+                    one.jobs for one in after.violations
+                }
+                if after.violations and ended:
+                    later.append((change, after))
+        now = later[:MOST]
+
+
+def _steps(state: _Changed, answer: InvariantAnswer) -> Iterator[_Changed]:
+    """Yield the changes that may end the smallest violation."""
+    work, invariant, found = state.workload, answer.invariant, answer.violation
+    if found is None:
+        return
+    if not found.alone:
+        a, b = sorted(found.jobs)
+        yield state._replace(
+            workload=replace(work, apart=work.apart | {(a, b), (b, a)}),
+            titles=(*state.titles, f"never run at the same time: {separated_jobs([(a, b)])}"),
+            apart=(*state.apart, (a, b)),
+        )
+    for cost, one, sql in _other_texts(work, invariant):
+        if one.job in found.jobs and (changed := _changed(work, [(one, sql)])) is not None:
+            yield state._replace(
+                workload=changed,
+                titles=(*state.titles, f"write {one.name} as {sql}"),
+                costs=(*state.costs, cost),
+            )
+    for unique in _source_keys(work, invariant):
+        if unique not in state.given:
+            yield state._replace(
+                given=(*state.given, unique),
+                titles=(*state.titles, _of_source(unique)),
+                costs=(*state.costs, UPSTREAM),
+            )
 
 
 def _allowed(invariant: Invariant) -> str:
@@ -159,7 +233,22 @@ def _changed(work: Workload, some: Sequence[tuple[JobStatement, str]]) -> Worklo
 
 def _sources(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
     """Yield the repairs by sources in which each key has one row."""
-    work, invariant = broken.workload, broken.invariant
+    for unique in _source_keys(broken.workload, broken.invariant):
+        if unique not in given:
+            answer = _answer(broken, [*given, unique], broken.workload, broken.protocol)
+            if answer.word == "kept":
+                yield Repair(
+                    _of_source(unique), broken.workload, broken.protocol, costs=(UPSTREAM,)
+                )
+
+
+def _of_source(unique: Invariant) -> str:
+    """Return the change that a source has one row for each key."""
+    return f"let a source have one row for each key: {unique.text}"
+
+
+def _source_keys(work: Workload, invariant: Invariant) -> Iterator[Invariant]:
+    """Yield the same key of each table from which statements write to the table of an invariant."""
     if invariant.most != 1:
         return
     keys = ", ".join(work.tables[invariant.table].columns[k].name for k in invariant.columns)
@@ -171,15 +260,6 @@ def _sources(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Re
             case Merge(target=invariant.table, source=query):
                 tables |= dict.fromkeys(sorted(source_tables(query)))
     for table in tables:
-        if table == invariant.table:
-            continue
-        try:
-            unique = read_invariant(f"{table}: unique({keys})", work.tables, [table])
-        except IsolitmusError:
-            continue
-        if unique in given:
-            continue
-        answer = _answer(broken, [*given, unique], work, broken.protocol)
-        if answer.word == "kept":
-            title = f"keep one row for each {keys} in {table}: {unique.text}"
-            yield Repair(title, work, broken.protocol, costs=(UPSTREAM,))
+        if table != invariant.table:
+            with suppress(IsolitmusError):
+                yield read_invariant(f"{table}: unique({keys})", work.tables, [table])

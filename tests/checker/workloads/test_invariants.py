@@ -11,6 +11,7 @@ from isolitmus.checker.workloads.invariant_repairs import find_invariant_repairs
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.model.errors import Disagreement
 from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.sql.invariants import read_invariant
 
 BOTH = ("delta-serializable", "delta-write-serializable")
 ROW = "SELECT :id AS id, :v AS v, :day AS day"
@@ -217,7 +218,7 @@ def test_a_violation_that_duckdb_does_not_find_is_a_disagreement():
         (
             MERGE.format("SELECT * FROM s"),
             "unique(id)",
-            ["keep one row for each id in s: s: unique(id)"],
+            ["let a source have one row for each key: s: unique(id)"],
         ),
         ("INSERT INTO t SELECT * FROM s", "not null(v)", ["write a as INSERT INTO t SELECT id, v"]),
         (
@@ -270,3 +271,15 @@ def test_parameters_of_other_statements_of_a_job_have_some_value():
     texts = [MERGE.format("SELECT * FROM s"), "UPDATE t SET day = :day WHERE id = 7"]
     (answer,) = decide_invariants(jobs(texts), BOTH[:1])
     assert answer.word == "broken"
+
+
+def test_repairs_of_several_changes():
+    """A source with duplicates and a lookup by the client: neither change suffices alone."""
+    work = jobs(MERGE.format("SELECT * FROM s"), "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0")
+    (answer,) = decide_invariants(work, BOTH[:1])
+    (repair,) = find_invariant_repairs(answer, work.invariants)
+    assert repair.title.startswith("let a source have one row for each key: s: unique(id); ")
+    source = read_invariant("s: unique(id)", work.tables, ["s"])
+    given = [*work.invariants, source]
+    again = decide_invariants(repair.workload, [repair.protocol], given)
+    assert {one.word for one in again} == {"kept"}

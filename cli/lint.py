@@ -61,7 +61,8 @@ def lint(
         typer.Argument(
             metavar="PATH",
             help=(
-                "Folders or SQL files, or one workload; default: the key 'paths' of the settings."
+                "Folders or SQL files, or one workload or dbt project; default: the key 'paths' of"
+                " the settings."
             ),
         ),
     ] = None,
@@ -114,7 +115,7 @@ def lint(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """Find pairs of jobs that conflict, and runs that no serial order explains.
+    """Find jobs that conflict, invariants that break, and runs that no serial order explains.
 
     Each finding has a stable code, such as ISO201, and a place. The comment
     "-- isolitmus: ignore[ISO201]" at a statement suppresses it, and so does a baseline.

@@ -69,7 +69,7 @@ VERBS_BY_DOOR = {
         "explain": "Explain a Delta conflict: what happened, whether to retry, what to change.",
         "predict": "Predict which of your jobs can abort each other, and when.",
         "robust": "Prove your jobs safe at a level, or find the smallest schedule that breaks it.",
-        "lint": "Lint a folder of jobs: conflicts, and runs that no serial order explains.",
+        "lint": "Lint a folder of jobs: conflicts, broken invariants, runs without a serial order.",
         "matrix": "Show which kinds of statements conflict.",
     },
     "I test jobs that write to one table": {

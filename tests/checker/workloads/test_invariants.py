@@ -283,3 +283,9 @@ def test_repairs_of_several_changes():
     given = [*work.invariants, source]
     again = decide_invariants(repair.workload, [repair.protocol], given)
     assert {one.word for one in again} == {"kept"}
+
+
+def test_a_count_may_be_older_than_an_earlier_statement_of_its_job():
+    texts = ["DELETE FROM t WHERE v = 'x'", "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0"]
+    work = jobs(texts, more="alone = true")
+    assert "kept" not in words(work)

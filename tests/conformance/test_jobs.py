@@ -1,6 +1,7 @@
 """What is predicted of jobs happens on the engine, as the model says, in every respect."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,11 @@ def test_the_log_of_a_real_table_says_what_its_ddl_does(session, tmp_path):
     assert logged.level == declared.level == "Serializable"
     spec = protocol("delta-serializable")
     first, second = (predict_workload(one, spec) for one in (logged, declared))
-    assert first.meetings == second.meetings
+    told = [  # an example lists the properties of its table: in a log there are more
+        [replace(one, examples=dict.fromkeys(one.examples)) for one in found.meetings]
+        for found in (first, second)
+    ]
+    assert told[0] == told[1]
     tests = first.examples
     assert [
         str(one)

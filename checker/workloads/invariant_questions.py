@@ -132,11 +132,7 @@ class InvariantQuestions:
             other = list(self._additions(role, invariant, f"{schema.name} added {k}"))[added.number]
             made += self._counted(role, invariant, other)
             made.append(self._agree(role, invariant, other.row, added.row))
-            for one in every:
-                rows_of = zip(one.way.identity, other.way.identity, strict=True)
-                made.append(
-                    z3.Or(*(z3.Not(are_equal(role.terms, x, y)) for (_, x), (_, y) in rows_of))
-                )
+            made += (self._unlike(role, one, other) for one in every)
             every.append(other)
         return z3.Or(z3.And(*kept), z3.And(*made))
 
@@ -271,8 +267,10 @@ class InvariantQuestions:
 
         Equal rows of a source are two rows as well, but a test has each row once.
         """
-        parts = zip(one.way.identity, other.way.identity, strict=True)
         z3 = self.z3
+        if one.way.replaced is not None and other.way.replaced is not None:
+            return z3.Not(are_equal(role.terms, one.way.replaced, other.way.replaced))
+        parts = zip(one.way.identity, other.way.identity, strict=True)
         return z3.Or(*(z3.Not(are_equal(role.terms, x, y)) for (_, x), (_, y) in parts))
 
     def _are_two(self, role: Participant, one: _Added, other: _Added) -> Any | None:

@@ -289,3 +289,10 @@ def test_a_count_may_be_older_than_an_earlier_statement_of_its_job():
     texts = ["DELETE FROM t WHERE v = 'x'", "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0"]
     work = jobs(texts, more="alone = true")
     assert "kept" not in words(work)
+
+
+def test_two_changed_rows_may_be_too_many_together():
+    work = jobs(
+        "UPDATE t SET id = 1 WHERE day = :day", invariants=["count per v <= 1 where id = 1"]
+    )
+    assert words(work) == ["broken", "broken"]

@@ -3,12 +3,16 @@ by module.
 """
 
 import csv
+import importlib
 from types import SimpleNamespace
 
 import durations
 import pytest
 from case_checks import undrawn
 from durations import Durations, ModuleScheduling, longest_first, needs_spark
+from hypothesis import given, settings
+from hypothesis import seed as hypothesis_seed
+from hypothesis import strategies as st
 
 pytest_plugins = ["pytester"]
 
@@ -170,3 +174,25 @@ def test_the_seed_is_one_number_and_hypothesis_has_it(pytestconfig, seed):
     assert int(pytestconfig.option.hypothesis_seed) >= 0
     text = (durations.ROOT / "tests" / "seed.txt").read_text("ascii")
     assert text == f"{int(text)}\n"
+
+
+def test_a_seed_draws_the_same_whatever_modules_are_there(tmp_path, monkeypatch):
+    """Hypothesis would take the constants of the project's modules that are imported by then."""
+    drawn = [_drawn() for _ in range(2)]
+    (tmp_path / "constants_of_a_module.py").write_text(f"KNOWN = {[*range(200, 20_000, 70)]}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("constants_of_a_module")
+    assert drawn == [_drawn() for _ in range(2)] == [drawn[0]] * 2
+
+
+def _drawn():
+    found = []
+
+    @hypothesis_seed(7)
+    @settings(max_examples=100)
+    @given(st.permutations(range(30)), st.integers(0, 10**5))
+    def draw(order, number):
+        found.append((order, number))
+
+    draw()
+    return found

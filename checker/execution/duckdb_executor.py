@@ -134,7 +134,7 @@ class DuckExecutor:
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
         statements = litmus.transactions.values()
         columns = (df.AddColumns, df.DropColumn, df.RenameColumn)
-        widens = any(isinstance(change, columns) for change in changes) or any(
+        self._widens = any(isinstance(change, columns) for change in changes) or any(
             isinstance(s, st.Insert) and s.options.grows for s in statements
         )
         lets = (query for client in litmus.clients.values() for query in client.let.values())
@@ -168,9 +168,9 @@ class DuckExecutor:
                 if at[1] == number
             ]
         self._steps = {
-            name: stored_steps(statement, tables, widens=widens)
+            name: stored_steps(statement, tables)
             for name, statement in litmus.transactions.items()
-            if not litmus.client(name).let
+            if not (litmus.client(name).let or self._widens)
         }
         self._counts = any(schema.generates for schema in tables.values())
         """True if there are sequences, which ROLLBACK does not reset."""
@@ -289,7 +289,9 @@ class DuckExecutor:
         return features
 
     def _bound(self, name: str) -> list[DuckStep]:
-        """Return the steps of a transaction whose client reads first; execute these reads now."""
+        """Return the steps of a transaction at its place in an order, with what its client reads
+        there.
+        """
         tables, run = self._litmus.tables, _duck().run
         values = {
             parameter: scalar_value(
@@ -297,7 +299,13 @@ class DuckExecutor:
             )
             for parameter, query in self._litmus.client(name).let.items()
         }
-        return stored_steps(bind_parameters(self._litmus.transactions[name], values), tables)
+        statement = bind_parameters(self._litmus.transactions[name], values)
+        return stored_steps(statement, tables, _described if self._widens else None)
+
+
+def _described(query: str) -> list[str]:
+    """Return the names of a query's columns, now."""
+    return [name for name, *_ in _duck().run(f"DESCRIBE {query}").fetchall()]
 
 
 def _features_named(properties: Mapping[str, str]) -> list[str]:

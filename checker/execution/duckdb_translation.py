@@ -10,7 +10,7 @@ rejected by the SQL reader (docs/ARCHITECTURE.md, 6).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from sqlglot import expressions as exp
 
@@ -24,10 +24,9 @@ from isolitmus.model.sql.values import NULL_PARTITIONS, literal
 from isolitmus.specs.sql.definitions import check_condition, select_of
 from isolitmus.specs.sql.parameters import marked_version, tables_by_path
 from isolitmus.specs.sql.statements import syntax_of
-from isolitmus.specs.sql.syntax import without_evolution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.schema import Schema
 
@@ -46,6 +45,10 @@ __all__ = [
     "translate_merge",
     "translate_query",
 ]
+
+
+Describe: TypeAlias = "Callable[[str], Sequence[str]]"
+"""Function that returns the names of a query's columns."""
 
 
 class DuckStep(NamedTuple):
@@ -149,19 +152,43 @@ def nulls_of_partitions(schema: Schema, table: str | None = None) -> list[DuckSt
     ]
 
 
-def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> list[DuckStep]:
+def _starred(
+    statement: st.Merge, source: str, schema: Schema, describe: Describe | None
+) -> list[str] | None:
+    """Return the columns that ``*`` means in a MERGE: those of the target, whatever the source has.
+
+    With SCHEMA EVOLUTION they are those that the source has too: None where the statement was
+    resolved on the tables that it meets, since the target then has all of the source's.
+    """
+    evolves = syntax_of(statement).evolves
+    if describe is None:
+        return None if evolves else [f'"{column.name}"' for column in schema.columns if column.name]
+    given = {name.lower() for name in describe(source)}
+    names = describe(f'FROM "{schema.name}"')
+    return [f'"{name}"' for name in names if name.lower() in given or not evolves]
+
+
+def _inserted(then: exp.Insert, stars: Sequence[str] | None) -> tuple[str, str]:
+    """Return the values that a clause of a MERGE inserts, and the columns that take them."""
+    if not isinstance(then.this, exp.Star):
+        return ", ".join(map(to_duck_sql, then.expression.expressions)), to_duck_sql(then.this)
+    values = "*" if stars is None else ", ".join(stars)
+    return values, "BY NAME" if stars is None else f"({values})"
+
+
+def translate_merge(
+    statement: st.Merge, tree: exp.Merge, schema: Schema, describe: Describe | None = None
+) -> list[DuckStep]:
     """Return the steps of a MERGE: a check, a table with the rows of each clause, then the changes.
 
-    DuckDB's own MERGE also computes the values of a clause for rows that do not match it, which may
-    fail. If several rows of the source match one of the target, Spark fails, unless the only clause
-    for matched rows is a DELETE without a condition.
+    ``describe`` is that of `translate`. DuckDB's own MERGE also computes the values of a clause
+    for rows that do not match it, which may fail. If several rows of the source match one of
+    the target, Spark fails, unless the only clause for matched rows is a DELETE without a
+    condition.
     """
     parts = (tree.args[part] for part in ("this", "using", "on"))
     target, source, on = map(to_duck_sql, parts)
-    names = ", ".join(f"'{column.name.lower()}'" for column in schema.columns if column.name)
-    # INSERT * ignores columns that only the source has, unless the schema evolves
-    evolves = without_evolution(statement.sql) != statement.sql
-    stored = "*" if evolves else f"COLUMNS(lambda c: lower(c) IN ({names}))"
+    stars = _starred(statement, f"FROM {source}", schema, describe)
     name, other = (f'"{tree.args[part].alias_or_name}"' for part in ("this", "using"))
     matches = f"(SELECT count(*) FROM {source} WHERE {on})"
     froms = {
@@ -183,10 +210,7 @@ def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> lis
         earlier[kind].append(f"({holds}) IS NOT TRUE")
         taken = f'CREATE OR REPLACE TEMP TABLE "clause {k}" AS SELECT'
         if kind == "not matched":
-            starred = isinstance(then.this, exp.Star)
-            values = stored if starred else ", ".join(map(to_duck_sql, then.expression.expressions))
-            columns = "" if starred else to_duck_sql(then.this)
-            order = "BY NAME" if starred else columns
+            values, order = _inserted(then, stars)
             before.append(DuckStep("collect", f"{taken} {values} FROM {rows}"))
             after.append(
                 DuckStep("write", f'INSERT INTO "{schema.name}" {order} FROM "clause {k}"')
@@ -195,6 +219,7 @@ def translate_merge(statement: st.Merge, tree: exp.Merge, schema: Schema) -> lis
         clause = next(sets[kind])
         changed = [f'"{schema.columns[index].name}"' for index, _ in clause.sets]
         if clause.action == "delete" or isinstance(then.expressions[0], exp.Star):
+            changed = changed if stars is None or clause.action == "delete" else stars
             given = [f"{other}.{column}" for column in changed]
         else:
             # in the order of the text, which may differ from that of `sets`
@@ -407,20 +432,19 @@ def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def translate(
-    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
+    statement: st.Statement, schemas: Mapping[str, Schema], describe: Describe | None = None
 ) -> list[DuckStep]:
     """Return the steps that change rows as a statement does.
 
-    ``widens`` says that other transactions alter the table's columns.
+    ``describe`` returns the columns of a query at the statement's place in an order, if other
+    transactions alter columns.
     """
     if isinstance(statement, st.Read):
         return []
     if isinstance(statement, st.Optimize | st.Vacuum):  # they fail if the table does not exist
         return [DuckStep("check", f'SELECT 1 FROM "{statement.target}" LIMIT 0')]
     if isinstance(statement, st.Block):
-        return [
-            step for one in statement.statements for step in translate(one, schemas, widens=widens)
-        ]
+        return [step for one in statement.statements for step in translate(one, schemas, describe)]
     if isinstance(statement, df.Definition):
         return _definition(statement)
     if isinstance(statement, df.Restore):
@@ -446,30 +470,29 @@ def translate(
             return [*_first(tree, schema, schemas), DuckStep("write", to_duck_sql(tree))]
         case st.Merge(), exp.Merge():
             _inline_named_queries(tree)
-            return [*_first(tree, schema, schemas), *translate_merge(statement, tree, schema)]
+            steps = translate_merge(statement, tree, schema, describe)
+            return [*_first(tree, schema, schemas), *steps]
         case st.Insert(), exp.Insert():
             grows = statement.options.grows
             into = f'ALTER TABLE "{schema.name}" ADD COLUMN IF NOT EXISTS'
             comes = [DuckStep("write", f'{into} "{c.name}" {c.type}') for c in grows or ()]
             if statement.options.makes:
                 comes.append(DuckStep("write", create_table(schema, "CREATE TABLE IF NOT EXISTS")))
-            listed = grows is not None or not widens
+            listed = grows is not None or describe is None
             first = _first(tree, schema, schemas)
             return [*first, *comes, *translate_insert(statement, tree, schema, listed=listed)]
     return [*_first(tree, None, schemas), DuckStep("write", to_duck_sql(tree))]
 
 
 def stored_steps(
-    statement: st.Statement, schemas: Mapping[str, Schema], *, widens: bool = False
+    statement: st.Statement, schemas: Mapping[str, Schema], describe: Describe | None = None
 ) -> list[DuckStep]:
     """Return the steps of `translate`, followed by those that store NULL in partition columns."""
     if isinstance(statement, st.Block):
         return [
-            step
-            for one in statement.statements
-            for step in stored_steps(one, schemas, widens=widens)
+            step for one in statement.statements for step in stored_steps(one, schemas, describe)
         ]
-    steps = translate(statement, schemas, widens=widens)
+    steps = translate(statement, schemas, describe)
     if isinstance(statement, st.Insert | st.Update | st.Merge | df.Create | df.Replace):
         steps += nulls_of_partitions(schemas[statement.target])
     return steps

@@ -453,6 +453,8 @@ def read_transactions(
         found = set(features_of(statement))
         if not isinstance(statement, st.Read) and statement.target in cached:
             found.add("a table that is cached")
+        if isinstance(statement, st.Merge) and syntax_of(statement).evolves:
+            found.add("MERGE WITH SCHEMA EVOLUTION")
         if not grows:
             found.add("DROP or RENAME COLUMN")
         refuse_together(found, document.refuse, f"transactions.{name}")

@@ -79,6 +79,10 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         "mergeSchema",
         "DROP or RENAME COLUMN",
     ): ": mergeSchema together with DROP or RENAME COLUMN is not modelled",
+    ("MERGE WITH SCHEMA EVOLUTION", "DROP or RENAME COLUMN"): (
+        ": MERGE WITH SCHEMA EVOLUTION may add a column again that another statement drops or"
+        " renames, which is not modelled"
+    ),
     (
         "mergeSchema",
         "an overwrite, or dataChange = false",

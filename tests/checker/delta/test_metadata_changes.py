@@ -68,6 +68,10 @@ STATEMENTS = [
     "ALTER TABLE t ALTER COLUMN id DROP NOT NULL",
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 ]
+STARRED = (
+    "MERGE INTO t USING (SELECT * FROM t WHERE id = 1) s ON t.id = s.id + 4"
+    " WHEN NOT MATCHED THEN INSERT *"
+)
 MAPPED = [
     "ALTER TABLE t DROP COLUMN n",
     "ALTER TABLE t RENAME COLUMN n TO m",
@@ -91,10 +95,9 @@ MAPPED = [
     "UPDATE t SET n = n + 1 WHERE part = 1",
     "UPDATE t SET m = m + 1 WHERE part = 0",
     "DELETE FROM t WHERE p = 0",
-    (
-        "MERGE INTO t USING (SELECT * FROM t WHERE id = 1) s ON t.id = s.id + 5"
-        " WHEN NOT MATCHED THEN INSERT *"
-    ),
+    STARRED,
+    STARRED.replace("NOT MATCHED THEN INSERT", "MATCHED THEN UPDATE SET"),
+    STARRED.replace("* FROM t", "id, n, part FROM t"),
     "RESTORE TABLE t TO VERSION AS OF {init[1]}",
 ]
 APPEND = (
@@ -196,6 +199,35 @@ d = "ALTER TABLE t DROP COLUMN id"
     (removal,) = (e for e in execute(test).events if e.name == "c")
     assert (len(removal.effect.adds), len(removal.effect.removes)) == (1, 2)
     assert all(order.index("a") < order.index("b") for order in done.serial.orders if orders)
+
+
+@pytest.mark.parametrize(
+    "change", ["DROP COLUMN n", "RENAME COLUMN part TO p", "ADD COLUMNS (x INT)"]
+)
+@pytest.mark.parametrize(
+    "then", ["5 WHEN NOT MATCHED THEN INSERT *", "4 WHEN MATCHED THEN UPDATE SET *"]
+)
+@pytest.mark.parametrize(
+    "source", ["SELECT * FROM t WHERE id = 1", "SELECT 1 AS id, 8 AS n, 9 AS part"]
+)
+def test_a_star_means_the_columns_that_it_meets(change, then, source):
+    """Both executors agree: without the columns that the source lacks, it fails."""
+    test = read_litmus(
+        f"""
+title = "Star"
+schedule = "merge alter"
+[table]
+columns = "id INT, n INT, part INT"
+properties = {{ "delta.columnMapping.mode" = "name" }}
+init = ["INSERT INTO t VALUES (1, 10, 4), (5, 20, 1)"]
+[transactions]
+alter = "ALTER TABLE t {change}"
+merge = "MERGE INTO t USING ({source}) s ON t.id = s.id + {then}"
+""",
+        "star",
+    )
+    orders = run(test, protocol("delta-serializable")).serial.orders
+    assert ("alter merge" in orders) is (change.startswith("DROP") or "*" in source)
 
 
 @pytest.mark.slow

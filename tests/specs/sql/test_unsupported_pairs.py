@@ -33,6 +33,7 @@ ADD = '"ALTER TABLE t ADD COLUMN x INT"'
 CONVERT = '"CONVERT TO DELTA t"'
 CACHE = 'before = ["CACHE TABLE t"]'
 ON = "MERGE INTO t USING (SELECT 1 AS id, 1 AS part) s ON t.id = s.id"
+EVOLVING = "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 1 AS id) s ON 1 = 0"
 AUTO = 'conf = { "spark.databricks.delta.schema.autoMerge.enabled" = "true" }'
 DYNAMIC = 'conf = { "spark.sql.sources.partitionOverwriteMode" = "dynamic" }'
 
@@ -72,6 +73,9 @@ FILES = {
     ),
     ("mergeSchema", "DROP or RENAME COLUMN"): file(
         RENAMES, RENAME, f'{{ write = "append", query = "SELECT 1 AS id", {GROWS} }}', schedule="a b"
+    ),
+    ("MERGE WITH SCHEMA EVOLUTION", "DROP or RENAME COLUMN"): file(
+        RENAMES, RENAME, f'"{EVOLVING} WHEN NOT MATCHED THEN INSERT *"', schedule="a b"
     ),
     ("mergeSchema", "an overwrite, or dataChange = false"): file(
         PLAIN, f'{{ write = "overwrite", query = "SELECT 1, 1, 2 AS y", {GROWS} }}'

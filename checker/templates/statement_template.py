@@ -14,6 +14,7 @@ from isolitmus.checker.templates.expression_formulas import ValueTerm
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.conditions import FLIPPED, NEGATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -56,8 +57,13 @@ RowIdentity = tuple[tuple["str | None", "RowTerm"], ...]
 
 Without parts, there is only one row.
 """
-Excluded = tuple["Callable[[str, RowTerm], Any]", ...]
-"""Formulas of the rows that a table of the snapshot does not have."""
+
+
+class RowLimit(NamedTuple):
+    """Largest number of rows of the snapshot that satisfy a formula, by table and row."""
+
+    most: int
+    rows: Callable[[str, RowTerm], Any]
 
 
 class GivenRow(NamedTuple):
@@ -66,8 +72,10 @@ class GivenRow(NamedTuple):
     when: Any
     values: RowTerm
     sources: tuple[SourceRow, ...] = ()
-    excluded: Excluded = ()
-    """Rows without which the query returns the row: those of NOT EXISTS, and of an anti join."""
+    limits: tuple[RowLimit, ...] = ()
+    """Limits that the snapshot keeps if the query returns the row: those of NOT EXISTS, of an anti
+    join, and of a count.
+    """
     identity: RowIdentity = ()
     """Parts by which rows of this branch differ."""
 
@@ -77,12 +85,17 @@ class Addition(NamedTuple):
 
     when: Any
     sources: tuple[SourceRow, ...] = ()
-    excluded: Excluded = ()
-    """Rows that the snapshot does not have if the row is added."""
+    limits: tuple[RowLimit, ...] = ()
+    """Limits that the snapshot keeps if the row is added."""
     identity: RowIdentity = ()
     """Parts by which rows that are added this way differ."""
     replaced: RowTerm | None = None
     """Row that is changed into the added one."""
+
+    @property
+    def excluded(self) -> tuple[Callable[[str, RowTerm], Any], ...]:
+        """Formulas of the rows that a table of the snapshot does not have if the row is added."""
+        return tuple(one.rows for one in self.limits if not one.most)
 
 
 class RowEnd(NamedTuple):
@@ -131,13 +144,30 @@ def _empty(row: RowTerm, true: Any) -> RowTerm:
     return tuple(ValueTerm(one.value, true) for one in row)
 
 
+def _counted_below(part: ex.Expr) -> tuple[ex.Subquery, int] | None:
+    """Return the rows that a comparison counts, and their largest number; None if it has none."""
+    inner = part.operand if isinstance(part, ex.Not) else part
+    assert isinstance(inner, ex.Compare)
+    op, left, right = inner.op, inner.left, inner.right
+    if isinstance(part, ex.Not):
+        op = NEGATED[op]
+    if isinstance(left, ex.Const):
+        op, left, right = FLIPPED[op], right, left
+    if not isinstance(left, ex.Subquery) or not isinstance(right, ex.Const):
+        return None
+    if left.item != ex.Aggregate("count", None, left.type) or not isinstance(right.value, int):
+        return None
+    most = right.value - (op == "<")
+    return (left, most) if op in ("<", "<=", "=") and most >= 0 else None
+
+
 class _From(NamedTuple):
     """Rows in the FROM clause of a branch, one per side: their condition, and the source rows."""
 
     rows: tuple[RowTerm | None, ...]
     when: Any
     sources: tuple[SourceRow, ...] = ()
-    excluded: Excluded = ()
+    limits: tuple[RowLimit, ...] = ()
     identity: RowIdentity = ()
 
 
@@ -196,7 +226,7 @@ class Template:
                     yield Addition(
                         z3.And(given.when, same, kept),
                         given.sources,
-                        given.excluded,
+                        given.limits,
                         given.identity,
                     )
             case st.Update(where=where, sets=sets):
@@ -377,11 +407,11 @@ class Template:
         """Yield the rows that a query may return."""
         for branch in query:
             if isinstance(branch, qu.Values):
-                excluded = tuple(self._excluded_by(branch.where, ()))
+                limits = tuple(self._limits(branch.where, ()))
                 for row in branch.rows:
                     when = self.terms.holds(branch.where, ())
                     values = tuple(self.terms.value(item, ()) for item in row)
-                    yield GivenRow(when, values, excluded=excluded)
+                    yield GivenRow(when, values, limits=limits)
                 continue
             for side in self._sides(branch):
                 when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
@@ -389,30 +419,36 @@ class Template:
                 if branch.grouped and not branch.keys:  # one row, even of an empty table
                     yield GivenRow(self.z3.BoolVal(True), values)
                     continue
-                excluded = (*side.excluded, *self._excluded_by(branch.where, side.rows))
+                limits = (*side.limits, *self._limits(branch.where, side.rows))
                 identity = side.identity
                 if branch.grouped:
                     keys = tuple(self.terms.value(column, side.rows) for column in branch.keys)
                     identity = ((None, keys),)
-                yield GivenRow(when, values, side.sources, excluded, identity)
+                yield GivenRow(when, values, side.sources, limits, identity)
 
-    def _excluded_by(
+    def _limits(
         self, where: ex.Expr | None, rows: tuple[RowTerm | None, ...]
-    ) -> Iterator[Callable[[str, RowTerm], Any]]:
-        """Yield the rows that a condition excludes: those of NOT EXISTS, and of NOT IN."""
+    ) -> Iterator[RowLimit]:
+        """Yield the limits that a condition sets: of NOT EXISTS, of NOT IN, and of a count."""
         for part in ex.conjuncts(where):
             match part:
                 case ex.Not(ex.Subquery(kind="exists" | "in", grouped=False) as found):
-                    yield partial(self._is_in, found, rows)
+                    yield RowLimit(0, partial(self._is_in, found, rows))
+                case ex.Compare() | ex.Not(ex.Compare()):
+                    counted = _counted_below(part)
+                    if counted is not None:
+                        yield RowLimit(counted[1], partial(self._is_in, counted[0], rows))
 
     def _is_in(
         self, found: ex.Subquery, rows: tuple[RowTerm | None, ...], table: str, row: RowTerm
     ) -> Any:
-        """Return the formula that EXISTS or IN is true because of a row of a table."""
+        """Return the formula that EXISTS or IN is true because of a row of a table, or that a
+        count counts the row.
+        """
         if found.table != table or found.side != len(rows):
             return self.z3.BoolVal(False)
         met = self.terms.holds(found.where, (*rows, row))
-        if found.kind == "exists":
+        if found.kind != "in":
             return met
         assert found.operand is not None
         same = ex.Compare("=", found.operand, found.item)
@@ -451,15 +487,15 @@ class Template:
         found = [_From((), true)]
         for source in branch.sources:
             more: list[_From] = []
-            for rows, when, read, excluded, identity in found:
-                without: Excluded = (*excluded, partial(self._is_joined, source, rows))
+            for rows, when, read, limits, identity in found:
+                without = (*limits, RowLimit(0, partial(self._is_joined, source, rows)))
                 if source.how == "anti":
                     more.append(_From((*rows, None), when, read, without, identity))
                     continue
                 for given in self.given(source.query):
                     joined = (*rows, given.values)
                     met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
-                    both = (*excluded, *given.excluded)
+                    both = (*limits, *given.limits)
                     paired = identity if source.how == "semi" else (*identity, *given.identity)
                     more.append(_From(joined, met, (*read, *given.sources), both, paired))
                     if source.how in ("left", "full"):
@@ -472,7 +508,7 @@ class Template:
                                 (*missed, given.values),
                                 given.when,
                                 given.sources,
-                                given.excluded,
+                                given.limits,
                                 given.identity,
                             )
                         )
@@ -518,9 +554,10 @@ class Template:
                 rows = ((), given.values)
                 values = self.stored(tuple(self.terms.value(value, rows) for value in new.values))
                 made = z3.And(given.when, self.terms.holds(new.condition, rows))
-                excluded: Excluded = (*given.excluded, partial(self._is_matched, given.values))
+                unmatched = RowLimit(0, partial(self._is_matched, given.values))
+                limits = (*given.limits, unmatched)
                 same = are_equal(self.terms, values, row)
-                yield Addition(z3.And(made, same), given.sources, excluded, given.identity)
+                yield Addition(z3.And(made, same), given.sources, limits, given.identity)
             for clause in merge.matched:
                 if clause.action == "update":
                     before = self._row_of_target("before")
@@ -530,7 +567,7 @@ class Template:
                     )
                     same = are_equal(self.terms, self._set(clause.sets, before, both), row)
                     read = ((self._schema.name, before), *given.sources)
-                    yield Addition(z3.And(met, same), read, given.excluded, replaced=before)
+                    yield Addition(z3.And(met, same), read, given.limits, replaced=before)
         for clause in merge.by_source:
             if clause.action == "update":
                 before = self._row_of_target("before")

@@ -8,7 +8,8 @@ that it adds, or beside one of a commit that it does not see.
 
 from __future__ import annotations
 
-from itertools import combinations, combinations_with_replacement, product
+from functools import partial
+from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.templates.instance_frames import AssumedChange, SymbolicFrame
@@ -19,7 +20,7 @@ from isolitmus.model.sql.query import Select
 from isolitmus.model.sql.statement import Insert, Read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.templates.expression_formulas import RowTerm, Terms
     from isolitmus.checker.templates.statement_template import Addition
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.expression import Expr
     from isolitmus.model.workload import JobStatement, Workload
 
 __all__ = ["InvariantQuestion", "InvariantQuestions", "table_writers"]
@@ -91,12 +93,9 @@ class InvariantQuestions:
             for added in ways:
                 if invariant.most == 1:
                     yield self._beside_kept(role, invariant, added)
-                    continue
-                wanted = self._full(role, invariant, added)
-                counted = self._counted(role, invariant, added)
-                joins = self._joins(role, invariant, added)
-                yield InvariantQuestion(one.name, (role,), (*counted, *joins), wanted=wanted)
-            if invariant.most == 1:
+                else:
+                    yield self._beside_many(role, invariant, added)
+            if invariant.most:
                 again = list(self._additions(role, invariant, "another"))
                 for first, second in combinations_with_replacement(range(len(ways)), 2):
                     found = self._added_twice(role, invariant, ways[first], again[second])
@@ -110,31 +109,50 @@ class InvariantQuestions:
         streams = isinstance(statement, Insert) and statement.options.stream
         row = _row(role.terms, self._schema(invariant), word)
         for number, way in enumerate(template.additions(row)):
-            yield _Added(row, way._replace(excluded=()) if streams else way, number)
+            yield _Added(row, way._replace(limits=()) if streams else way, number)
 
-    def _full(self, role: Participant, invariant: Invariant, added: _Added) -> Any:
-        """Return the formula that there are as many rows as the invariant allows, beside an added
-        one.
+    def _full(self, role: Participant, invariant: Invariant, added: _Added, many: int) -> Any:
+        """Return the formula that there are many rows beside an added one: rows that are kept, and
+        others that the statement adds in the same way.
         """
-        schema, z3, many = self._schema(invariant), self.z3, min(invariant.most, MOST)
-        rows = [role.terms.row(schema, f"{schema.name} beside {k}") for k in range(many)]
-        kept = [z3.Not(are_equal(role.terms, a, b)) for a, b in combinations(rows, 2)]
-        for row in rows:
-            kept.append(role.terms.holds(invariant.where, (row,)))
-            kept.append(self._agree(role, invariant, row, added.row))
-            kept.append(role.instance.template.keeps(row))
-            kept += [z3.Not(no(schema.name, row)) for no in added.way.excluded]
-        if not added.way.identity:
+        z3, many = self.z3, min(many, MOST)
+        kept = self._kept_rows(role, invariant, added, many)
+        if not added.way.identity and added.way.replaced is None:
             return z3.And(*kept)
-        every = [added]
-        made: list[Any] = []
+        made, every = [], [added]
         for k in range(many):
-            other = list(self._additions(role, invariant, f"{schema.name} added {k}"))[added.number]
-            made += self._counted(role, invariant, other)
-            made.append(self._agree(role, invariant, other.row, added.row))
-            made += (self._unlike(role, one, other) for one in every)
+            ways = list(self._additions(role, invariant, f"{invariant.table} added {k}"))
+            other = ways[added.number]
+            made.append(
+                z3.And(
+                    *self._counted(role, invariant, other),
+                    self._agree(role, invariant, other.row, added.row),
+                    *(self._unlike(role, one, other) for one in every),
+                )
+            )
             every.append(other)
-        return z3.Or(z3.And(*kept), z3.And(*made))
+        splits = range(many + 1)
+        return z3.Or(*(z3.And(*kept[:k], *made[: many - k]) for k in splits))
+
+    def _kept_rows(
+        self, role: Participant, invariant: Invariant, added: _Added, many: int
+    ) -> list[Any]:
+        """Return for each of several rows the formula that it is kept, counts, and is another one.
+
+        The limits of the added row count only as many of them as they allow.
+        """
+        schema, z3 = self._schema(invariant), self.z3
+        rows = [role.terms.row(schema, f"{schema.name} beside {k}") for k in range(many)]
+        return [
+            z3.And(
+                role.terms.holds(invariant.where, (row,)),
+                self._agree(role, invariant, row, added.row),
+                role.instance.template.keeps(row),
+                *(z3.Not(are_equal(role.terms, row, before)) for before in rows[:k]),
+                *(z3.Not(one.rows(schema.name, row)) for one in added.way.limits if one.most <= k),
+            )
+            for k, row in enumerate(rows)
+        ]
 
     def _schema(self, invariant: Invariant) -> Schema:
         return self.workload.tables[invariant.table]
@@ -202,32 +220,74 @@ class InvariantQuestions:
         ]
         if added.way.replaced is not None:
             formulas.append(self._differ(role, table, kept, added.way.replaced))
-        at_once = tuple(self._not_counted(role, table, kept))
+        at_once = tuple(
+            z3.Or(enough, z3.Not(terms.holds(where, (kept,))))
+            for enough, where in self._client_counts(role, invariant)
+        )
         if self._runs_alone(role.statement, table):
             formulas += at_once
         return InvariantQuestion(role.name, (role,), tuple(formulas), at_once)
+
+    def _beside_many(
+        self, role: Participant, invariant: Invariant, added: _Added
+    ) -> InvariantQuestion:
+        """Return the question whether a statement adds a row beside as many as the invariant
+        allows.
+
+        It does not if a limit of the snapshot is lower, and counts all rows that the invariant
+        counts for the same values.
+        """
+        z3, terms, table = self.z3, role.terms, invariant.table
+        formulas = [*self._counted(role, invariant, added), *self._joins(role, invariant, added)]
+
+        def missed(number: int, counts: Callable[[RowTerm], Any]) -> Any:
+            kept = terms.row(self._schema(invariant), f"that count {number} misses")
+            return z3.And(
+                role.instance.template.keeps(kept),
+                terms.holds(invariant.where, (kept,)),
+                self._agree(role, invariant, kept, added.row),
+                self._satisfies(role, table, kept),
+                z3.Not(counts(kept)),
+            )
+
+        low = [one for one in added.way.limits if one.most < invariant.most]
+        formulas += [missed(number, partial(limit.rows, table)) for number, limit in enumerate(low)]
+        at_once = tuple(
+            z3.Or(enough, missed(number, partial(self._matches, role, where)))
+            for number, (enough, where) in enumerate(self._client_counts(role, invariant), len(low))
+        )
+        if self._runs_alone(role.statement, table):
+            formulas += at_once
+        wanted = self._full(role, invariant, added, invariant.most)
+        return InvariantQuestion(role.name, (role,), tuple(formulas), at_once, wanted)
+
+    def _matches(self, role: Participant, where: Expr | None, row: RowTerm) -> Any:
+        """Return the formula that a row satisfies a condition."""
+        return role.terms.holds(where, (row,))
 
     def _runs_alone(self, one: JobStatement, table: str) -> bool:
         """Return whether no run that writes to a table overlaps those of a statement's job."""
         writing = {each.job for each in table_writers(self.workload, table)}
         return not any(self.workload.overlap(one.job, job) for job in writing)
 
-    def _not_counted(self, role: Participant, table: str, row: RowTerm) -> Iterator[Any]:
-        """Yield formulas: a count that the client has read is not 0 if the row is counted.
+    def _client_counts(
+        self, role: Participant, invariant: Invariant
+    ) -> Iterator[tuple[Any, Expr | None]]:
+        """Yield the counts that the client reads: the formula that one is as large as the invariant
+        allows, or NULL, and the condition on the rows.
 
         The client of a job with several statements may have read before the first one.
         """
-        z3, terms = self.z3, role.terms
+        z3, parameters = self.z3, role.terms.parameters
         if len(self.workload.jobs[role.statement.job].statements) > 1:
             return
         for name, read in role.statement.let.items():
             match read.query:
                 case (Select(items=(Aggregate("count", None),), keys=(), version=None) as branch,):
-                    if branch.table == table and name in terms.parameters:
-                        counted = terms.holds(branch.where, (row,))
-                        number = terms.parameters[name]
-                        none = z3.And(z3.Not(number.null), number.value == 0)
-                        yield z3.Not(z3.And(none, counted))
+                    if branch.table == invariant.table and name in parameters:
+                        number = parameters[name]
+                        full = number.value >= invariant.most
+                        yield z3.Or(number.null, full), branch.where
 
     def _leaves(self, role: Participant, added: _Added, kept: RowTerm) -> Iterator[Any]:
         """Yield formulas: an overwrite of the partitions of its rows, or of equal rows, keeps a
@@ -256,10 +316,15 @@ class InvariantQuestions:
             self._agree(role, invariant, one.row, other.row),
             differ,
         ]
+        if invariant.most > 1:  # of one group's rows, several may change within it
+            formulas += self._joins(role, invariant, one)
+            formulas += self._joins(role, invariant, other)
         for a, b in ((one, other), (other, one)):
             if b.way.replaced is not None:
                 formulas += [z3.Not(no(table, b.way.replaced)) for no in a.way.excluded]
         wanted = self._unlike(role, one, other) if one.number == other.number else None
+        if invariant.most > 1:
+            wanted = self._full(role, invariant, one, invariant.most)
         return InvariantQuestion(role.name, (role,), tuple(formulas), wanted=wanted)
 
     def _unlike(self, role: Participant, one: _Added, other: _Added) -> Any:
@@ -326,7 +391,9 @@ class InvariantQuestions:
                 *frame.given,
                 *self.instances.differing(last, [first]),
             )
-            wanted = self._full(last, invariant, b) if invariant.most > 1 else None
+            wanted = (
+                self._full(last, invariant, b, invariant.most - 1) if invariant.most > 1 else None
+            )
             yield InvariantQuestion(about, (last, first), formulas, wanted=wanted)
 
 

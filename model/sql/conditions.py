@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Value
 
 __all__ = [
+    "FLIPPED",
+    "NEGATED",
     "can_fail",
     "columns_in",
     "holds",
@@ -126,9 +128,11 @@ def _own(value: Value, source: Type) -> Value:
 FLIPPED: dict[ex.CompareOp, ex.CompareOp] = {
     "=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<=",
 }  # fmt: skip
+"""Comparison operators for exchanged operands."""
 NEGATED: dict[ex.CompareOp, ex.CompareOp] = {
     "=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
 }  # fmt: skip
+"""Comparison operators of the negation."""
 SEVERAL = 2
 
 

@@ -22,6 +22,9 @@ PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 ROW = "SELECT :id AS id, :v AS v, :p AS p"
 STAGED = "SELECT id, max(v) AS v, max(p) AS p FROM s GROUP BY id"
 UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+COUNT = "(SELECT count(*) FROM t"
+LET_ID = 'let = { n = "SELECT count(*) FROM t WHERE id = :id" }'
+LET_P = 'let = { n = "SELECT count(*) FROM t WHERE p = :p" }'
 JOBS = (
     ("INSERT INTO t VALUES (:id, :v, :p)",),
     ("INSERT INTO t SELECT * FROM s",),
@@ -56,13 +59,20 @@ JOBS = (
     ("INSERT INTO t REPLACE WHERE p = :p SELECT :id, :v, :p",),
     ("DELETE FROM t WHERE id = :id", "INSERT INTO t VALUES (:id, :v, :p)"),
     ("INSERT INTO t VALUES (:id, :v, :p)", "DELETE FROM t WHERE id = :id AND v = :v"),
-    ("let", f"INSERT INTO t {ROW} WHERE :n = 0"),
+    (LET_ID, f"INSERT INTO t {ROW} WHERE :n = 0"),
+    (LET_P, f"INSERT INTO t {ROW} WHERE :n < 2"),
+    (f"INSERT INTO t {ROW} WHERE {COUNT} WHERE p = :p) < 2",),
+    (f"INSERT INTO t {ROW} WHERE 1 >= {COUNT})",),
+    (f"INSERT INTO t {ROW} WHERE {COUNT} WHERE p = :p AND v = 1) <= 1",),
+    (f"INSERT INTO t {ROW} WHERE NOT {COUNT} WHERE id = :id) > 0",),
+    (f"MERGE INTO t USING ({ROW} WHERE {COUNT} WHERE p = :p) < 2) n ON t.id = n.id {UPSERT}",),
+    (f"INSERT INTO t SELECT * FROM s WHERE {COUNT}) = 0",),
 )
 GUARDED = (
-    *(each for each in JOBS if "NOT EXISTS" in each[-1] or ":n = 0" in each[-1]),
+    *(each for each in JOBS if "NOT EXISTS" in each[-1] or ":n" in each[-1] or COUNT in each[-1]),
     *(each for each in JOBS if each[0] == "DELETE FROM t WHERE id = :id" and len(each) > 1),
-    ("let", f"INSERT INTO t {ROW} WHERE :n = 0"),
-    ("let", f"MERGE INTO t USING ({ROW}) n ON t.id = n.id AND t.v = n.v AND :n = 0 {UPSERT}"),
+    (LET_ID, f"INSERT INTO t {ROW} WHERE :n = 0"),
+    (LET_ID, f"MERGE INTO t USING ({ROW}) n ON t.id = n.id AND t.v = n.v AND :n = 0 {UPSERT}"),
     (f"MERGE INTO t USING ({ROW}) n ON t.id = n.id {UPSERT}",),
     (f"MERGE INTO t USING ({STAGED}) n ON t.id = n.id {UPSERT}",),
     ("UPDATE t SET v = :v WHERE id = :id",),
@@ -70,7 +80,7 @@ GUARDED = (
 )
 INVARIANTS = (
     "unique(id)", "unique(id)", "unique(id)", "unique(id)", "unique(id, p)", "unique(v)", "not null(v)", "check(v > 0)",
-    "check(id < 3)", "count per p <= 2", "count per p <= 1 where v = 1",
+    "check(id < 3)", "count per p <= 2", "count per p <= 2", "count <= 2 where p = 1", "count per p <= 1 where v = 1",
 )  # fmt: skip
 LAYOUTS = ("", "", " PARTITIONED BY (p)")
 
@@ -81,12 +91,12 @@ def workload_of(draw: random.Random):
     for name in ("a", "b")[: draw.choice((1, 2, 2))]:
         texts = draw.choice(JOBS if draw.random() < 0.4 else GUARDED)
         let = ""
-        if texts[0] == "let":
-            texts, let = texts[1:], 'let = { n = "SELECT count(*) FROM t WHERE id = :id" }\n'
-        types = {p: "INT" for p in ("id", "v", "p", "new") if f":{p}" in " ".join(texts)}
+        if texts[0].startswith("let"):
+            let, *texts = texts
+        types = {p: "INT" for p in ("id", "v", "p", "new") if f":{p}" in " ".join((let, *texts))}
         given = ", ".join(f'{p} = "{kind}"' for p, kind in types.items())
         sql = ", ".join(f'"{text}"' for text in texts)
-        jobs.append(f"[jobs.{name}]\nsql = [{sql}]\n{let}parameters = {{ {given} }}")
+        jobs.append(f"[jobs.{name}]\nsql = [{sql}]\n{let}\nparameters = {{ {given} }}")
     rows = "(id INT, v INT, p INT) USING delta"
     ddl = f'["CREATE TABLE t {rows}{draw.choice(LAYOUTS)}", "CREATE TABLE s {rows}"]'
     text = "\n".join((f"ddl = {ddl}", *jobs, "[invariants]", f'it = "{draw.choice(INVARIANTS)}"'))

@@ -33,7 +33,7 @@ def jobs(*texts, invariants=("unique(id)",), layout="", more=""):
         used = {name: kind for name, kind in types.items() if f":{name}" in " ".join(every)}
         lines.append(f"[jobs.{'abc'[k]}]")
         lines.append(f"sql = [{', '.join(map(repr, every))}]")
-        if ":n = 0" in " ".join(every):
+        if ":n" in " ".join(every):
             lines.append('let = { n = "SELECT count(*) FROM t WHERE id = :id" }')
         lines.append(f"parameters = {{ {', '.join(f'{n} = {k!r}' for n, k in used.items())} }}")
     lines += [more, "[invariants]", *(f"i{k} = {text!r}" for k, text in enumerate(invariants))]
@@ -244,7 +244,7 @@ def test_repairs_are_proved(text, invariant, repairs):
 
 
 def test_the_table_of_the_page_is_true():
-    """docs/invariants.md, Where released Delta keeps unique keys, and where not."""
+    """docs/invariants.md, Where released Delta keeps unique keys and counts, and where not."""
     rows = {
         (KEPT[0],): "kept",
         (KEPT[0], KEPT[5]): "kept",
@@ -296,3 +296,44 @@ def test_two_changed_rows_may_be_too_many_together():
         "UPDATE t SET id = 1 WHERE day = :day", invariants=["count per v <= 1 where id = 1"]
     )
     assert words(work) == ["broken", "broken"]
+
+
+AT_MOST = "count per day <= 2 where v = 'open'"
+
+
+@pytest.mark.parametrize(
+    ("condition", "word"),
+    [
+        ("(SELECT count(*) FROM t WHERE day = :day AND v = 'open') < 2", "kept"),
+        ("1 >= (SELECT count(*) FROM t WHERE day = :day)", "kept"),
+        ("NOT (SELECT count(*) FROM t) > 1", "kept"),
+        ("NOT EXISTS (SELECT 1 FROM t WHERE day = :day)", "kept"),
+        ("(SELECT count(*) FROM t WHERE day = :day AND v = 'open') <= 2", "broken"),
+        ("(SELECT count(*) FROM t WHERE day = :day AND id = :id) < 2", "broken"),
+        ("(SELECT count(*) FROM t WHERE day = :day AND id > 1) < 2", "broken"),
+        ("(SELECT count(v) FROM t WHERE day = :day) < 2", "unknown"),
+    ],
+)
+def test_a_count_of_the_statement_limits_what_it_adds_to(condition, word):
+    """It has to count all rows that the invariant counts, and fewer than it allows."""
+    row = f"INSERT INTO t SELECT :id, 'open', :day WHERE {condition}"
+    assert words(jobs(row, "DELETE FROM t WHERE id = :id", invariants=[AT_MOST])) == [word] * 2
+
+
+def test_rows_of_one_group_that_a_statement_adds_together_are_too_many():
+    both = "INSERT INTO t SELECT id, 'open', day FROM s WHERE (SELECT count(*) FROM t) = 0"
+    answer, _ = decide_invariants(jobs(both, invariants=[AT_MOST]), BOTH)
+    assert answer.word == "broken"
+    assert answer.violation is not None
+    assert len(answer.violation.rows) == 3
+    moved = "UPDATE t SET v = 'open' WHERE day = :day"
+    assert words(jobs(moved, invariants=[AT_MOST])) == ["broken"] * 2
+    assert (
+        words(jobs("UPDATE t SET id = :id WHERE day = :day", invariants=[AT_MOST])) == ["kept"] * 2
+    )
+
+
+def test_a_count_that_a_client_reads_is_broken_by_overlap_only():
+    row = "INSERT INTO t SELECT :id, 'open', DATE '2026-01-01' WHERE :n < 2"
+    answers = [*decide_invariants(jobs(row, invariants=["count per id <= 2"]), BOTH)]
+    assert [(one.word, one.keeps_alone) for one in answers] == [("broken", True)] * 2

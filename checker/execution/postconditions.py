@@ -39,24 +39,27 @@ def written_rows(events: Iterable[Event]) -> Written:
     return tuple(sorted(left, key=repr))
 
 
-def violated_queries(schema: Schema, rows: Rows, queries: Iterable[str]) -> tuple[str, ...]:
-    """Return the queries, in Spark's SQL, that return rows in DuckDB if a table has these rows.
+def violated_queries(
+    tables: Iterable[tuple[Schema, Rows]], queries: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the queries, in Spark's SQL, that return rows in DuckDB if tables have these rows.
 
     Examples
     --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> queries = ("SELECT * FROM t WHERE id < 0", "SELECT count(*) FROM t HAVING count(*) > 1")
-    >>> violated_queries(t, ((1,), (2,)), queries)
+    >>> violated_queries([(t, ((1,), (2,)))], queries)
     ('SELECT count(*) FROM t HAVING count(*) > 1',)
     """
     from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros, to_duck_sql
     from isolitmus.specs.sql.syntax import Syntax
 
     duck = open_duck_with_macros()
-    duck.execute(create_table(schema))
-    for row in rows:
-        duck.execute(f'INSERT INTO "{schema.name}" VALUES ({", ".join(map(literal, row))})')
+    for schema, rows in tables:
+        duck.execute(create_table(schema))
+        for row in rows:
+            duck.execute(f'INSERT INTO "{schema.name}" VALUES ({", ".join(map(literal, row))})')
     texts = {query: to_duck_sql(Syntax(query).tree()) for query in queries}
     return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
 

@@ -118,7 +118,10 @@ class JobAnswers:
         written = {writes_of(one) for one in self.statements}
         first: dict[object, str] = {}
         for one in self.statements:
-            for thing in (("job", one.job), *(self.tables[one.name] & written)):
+            tables = self.tables[one.name]
+            together = (each.tables for each in self.workload.invariants)
+            referring = (each for each in together if len(each) > 1 and tables & {*each})
+            for thing in (("job", one.job), *(tables & written), *referring):
                 parents[root(one.name)] = root(first.setdefault(thing, one.name))
         found: dict[str, list[JobStatement]] = defaultdict(list)
         for one in self.statements:
@@ -172,7 +175,9 @@ class JobAnswers:
     def _part(self, k: int) -> Workload:
         """Return the workload of a class of related statements, with the tables that they name."""
         names = {one.job for one in self.classes[k]}
-        tables = {table for one in self.classes[k] for table in self.tables[one.name]}
+        named = {table for one in self.classes[k] for table in self.tables[one.name]}
+        about = (one.tables for one in self.workload.invariants if named & {*one.tables})
+        tables = named.union(*about)
         return replace(
             self.workload,
             jobs={name: job for name, job in self.workload.jobs.items() if name in names},
@@ -218,11 +223,11 @@ class JobAnswers:
     ) -> Iterator[InvariantFindings]:
         """Yield the answers about the invariants of the tables that related statements write."""
         written = {writes_of(one) for one in some}
-        asked = [one for one in self.workload.invariants if one.table in written]
+        asked = [one for one in self.workload.invariants if written & {*one.tables}]
         if not asked:
             return
         named = {table for one in some for table in self.tables[one.name]}
-        given = tuple(one for one in self.workload.invariants if one.table in named)
+        given = tuple(one for one in self.workload.invariants if named & {*one.tables})
         texts = [(one.name, one.query) for one in given]
         key = self.keys.component(some, repr(("invariants", texts, [one.name for one in some])))
         known = self.cache.get(key)

@@ -202,7 +202,7 @@ class _Linter:
             if self.ended is not None:
                 return
             for answer in self.answers.invariants(some, self.budget):
-                own = [one for one in some if writes_of(one) == answer.invariant.table]
+                own = [one for one in some if writes_of(one) in answer.invariant.tables]
                 for run in answer.broken:
                     names = [one.name for one in own if one.job in run.jobs]
                     code = "ISO101" if answer.invariant.is_key else "ISO102"

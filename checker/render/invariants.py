@@ -20,6 +20,7 @@ from isolitmus.checker.render.robustness import (
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.model.display import capitalized, count_of
+from isolitmus.model.invariant import GroupLimit, Reference, Total
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.files.catalogue import protocol
 
@@ -154,9 +155,18 @@ def _violation_lines(answer: InvariantAnswer, found: InvariantViolation) -> Iter
 def proof_of_invariant(answer: InvariantAnswer) -> Iterator[str]:
     """Yield the facts of a proof, as sentences."""
     if not answer.alone and not answer.pairs:
-        yield f"No statement adds rows to {answer.invariant.table}."
+        does = "changes" if isinstance(answer.invariant, Total) else "adds rows to"
+        yield f"No statement {does} {answer.invariant.table}."
     if answer.alone:
         yield f"By itself, no statement violates it: {', '.join(answer.alone)}."
+    if isinstance(answer.invariant, Reference):
+        parent = answer.invariant.parent
+        yield (
+            f"No statement removes a row of {parent} to which one refers, so the rows that the"
+            " others have read stay."
+        )
+    if isinstance(answer.invariant, Total):
+        yield "What a statement adds and removes does not depend on commits that it did not see."
     if answer.pairs:
         many = count_of(len(answer.pairs), "pair")
         yield (
@@ -181,16 +191,18 @@ def rows_of_violation(answer: InvariantAnswer, found: InvariantViolation) -> Ite
     """Yield the version of a violation, and its rows that are too many."""
     invariant = answer.invariant
     schema = answer.workload.tables[invariant.table]
-    yield f"Version {found.version} of {schema.name} violates it by these rows:"
-    keys = {*invariant.violations(found.rows)}
-    rows = [
-        row
-        for row in found.rows
-        if invariant.counts(row) and tuple(row[k] for k in invariant.columns) in keys
-    ]
-    yield from (f"  {show_row(row)}" for row in rows[:SHOWN])
-    if len(rows) > SHOWN:
-        yield f"  {count_of(len(rows) - SHOWN, 'more row')}"
+    keys = invariant.violations(found.versions)
+    if isinstance(invariant, Total):
+        ((old, new),) = keys
+        yield f"Version {found.version} of {schema.name} violates it: {old} before, {new} now."
+    else:
+        rows = keys
+        if isinstance(invariant, GroupLimit):
+            rows = invariant.violating_rows(found.versions)
+        yield f"Version {found.version} of {schema.name} violates it by these rows:"
+        yield from (f"  {show_row(row)}" for row in rows[:SHOWN])
+        if len(rows) > SHOWN:
+            yield f"  {count_of(len(rows) - SHOWN, 'more row')}"
     if found.half_done:
         yield "After all statements of the runs, the table satisfies it again."
 

@@ -66,6 +66,13 @@ class RowLimit(NamedTuple):
     rows: Callable[[str, RowTerm], Any]
 
 
+class RequiredRow(NamedTuple):
+    """Row that a table of the snapshot has: it satisfies a formula, by table and row."""
+
+    table: str
+    holds: Callable[[str, RowTerm], Any]
+
+
 class GivenRow(NamedTuple):
     """Row of a query result: the condition for it, its values, and its source rows."""
 
@@ -76,6 +83,8 @@ class GivenRow(NamedTuple):
     """Limits that the snapshot keeps if the query returns the row: those of NOT EXISTS, of an anti
     join, and of a count.
     """
+    required: tuple[RequiredRow, ...] = ()
+    """Rows without which the query does not return it: those of EXISTS, of IN, and of a count."""
     identity: RowIdentity = ()
     """Parts by which rows of this branch differ."""
 
@@ -91,6 +100,8 @@ class Addition(NamedTuple):
     """Parts by which rows that are added this way differ."""
     replaced: RowTerm | None = None
     """Row that is changed into the added one."""
+    required: tuple[RequiredRow, ...] = ()
+    """Rows without which it is not added."""
 
     @property
     def excluded(self) -> tuple[Callable[[str, RowTerm], Any], ...]:
@@ -144,8 +155,8 @@ def _empty(row: RowTerm, true: Any) -> RowTerm:
     return tuple(ValueTerm(one.value, true) for one in row)
 
 
-def _counted_below(part: ex.Expr) -> tuple[ex.Subquery, int] | None:
-    """Return the rows that a comparison counts, and their largest number; None if it has none."""
+def _compared_count(part: ex.Expr) -> tuple[ex.Subquery, str, int] | None:
+    """Return the rows that a comparison counts, its operator, and its number; None for another."""
     inner = part.operand if isinstance(part, ex.Not) else part
     assert isinstance(inner, ex.Compare)
     op, left, right = inner.op, inner.left, inner.right
@@ -157,8 +168,27 @@ def _counted_below(part: ex.Expr) -> tuple[ex.Subquery, int] | None:
         return None
     if left.item != ex.Aggregate("count", None, left.type) or not isinstance(right.value, int):
         return None
-    most = right.value - (op == "<")
-    return (left, most) if op in ("<", "<=", "=") and most >= 0 else None
+    return left, op, right.value
+
+
+def _counted_below(part: ex.Expr) -> tuple[ex.Subquery, int] | None:
+    """Return the rows that a comparison counts, and their largest number; None if it has none."""
+    found = _compared_count(part)
+    if found is None or found[1] not in ("<", "<=", "="):
+        return None
+    most = found[2] - (found[1] == "<")
+    return (found[0], most) if most >= 0 else None
+
+
+def _counted_from(part: ex.Expr) -> tuple[ex.Subquery, int] | None:
+    """Return the rows that a comparison counts, and their smallest number; None if it has none."""
+    found = _compared_count(part)
+    if found is None:
+        return None
+    rows, op, number = found
+    if op in (">", ">=", "="):
+        return rows, number + (op == ">")
+    return (rows, 1) if (op, number) == ("<>", 0) else None
 
 
 class _From(NamedTuple):
@@ -169,6 +199,7 @@ class _From(NamedTuple):
     sources: tuple[SourceRow, ...] = ()
     limits: tuple[RowLimit, ...] = ()
     identity: RowIdentity = ()
+    required: tuple[RequiredRow, ...] = ()
 
 
 class Template:
@@ -228,6 +259,7 @@ class Template:
                         given.sources,
                         given.limits,
                         given.identity,
+                        required=given.required,
                     )
             case st.Update(where=where, sets=sets):
                 before = self._row_of_target("before")
@@ -408,10 +440,11 @@ class Template:
         for branch in query:
             if isinstance(branch, qu.Values):
                 limits = tuple(self._limits(branch.where, ()))
+                required = tuple(self._required(branch.where, ()))
                 for row in branch.rows:
                     when = self.terms.holds(branch.where, ())
                     values = tuple(self.terms.value(item, ()) for item in row)
-                    yield GivenRow(when, values, limits=limits)
+                    yield GivenRow(when, values, limits=limits, required=required)
                 continue
             for side in self._sides(branch):
                 when = self.z3.And(side.when, self.terms.holds(branch.where, side.rows))
@@ -424,7 +457,23 @@ class Template:
                 if branch.grouped:
                     keys = tuple(self.terms.value(column, side.rows) for column in branch.keys)
                     identity = ((None, keys),)
-                yield GivenRow(when, values, side.sources, limits, identity)
+                required = (*side.required, *self._required(branch.where, side.rows))
+                yield GivenRow(when, values, side.sources, limits, required, identity)
+
+    def _required(
+        self, where: ex.Expr | None, rows: tuple[RowTerm | None, ...]
+    ) -> Iterator[RequiredRow]:
+        """Yield the rows that a condition requires: those of EXISTS, of IN, and of a count."""
+        for part in ex.conjuncts(where):
+            found: ex.Subquery | None = None
+            match part:
+                case ex.Subquery(kind="exists" | "in", grouped=False):
+                    found = part
+                case ex.Compare() | ex.Not(ex.Compare()):
+                    counted = _counted_from(part)
+                    found = counted[0] if counted is not None and counted[1] > 0 else None
+            if found is not None:
+                yield RequiredRow(found.table, partial(self._is_in, found, rows))
 
     def _limits(
         self, where: ex.Expr | None, rows: tuple[RowTerm | None, ...]
@@ -487,20 +536,21 @@ class Template:
         found = [_From((), true)]
         for source in branch.sources:
             more: list[_From] = []
-            for rows, when, read, limits, identity in found:
+            for rows, when, read, limits, identity, required in found:
                 without = (*limits, RowLimit(0, partial(self._is_joined, source, rows)))
                 if source.how == "anti":
-                    more.append(_From((*rows, None), when, read, without, identity))
+                    more.append(_From((*rows, None), when, read, without, identity, required))
                     continue
                 for given in self.given(source.query):
                     joined = (*rows, given.values)
                     met = self.z3.And(when, given.when, self.terms.holds(source.on, joined))
                     both = (*limits, *given.limits)
                     paired = identity if source.how == "semi" else (*identity, *given.identity)
-                    more.append(_From(joined, met, (*read, *given.sources), both, paired))
+                    needed = (*required, *given.required)
+                    more.append(_From(joined, met, (*read, *given.sources), both, paired, needed))
                     if source.how in ("left", "full"):
                         empty = _empty(given.values, true)
-                        more.append(_From((*rows, empty), when, read, without, identity))
+                        more.append(_From((*rows, empty), when, read, without, identity, required))
                     if source.how in ("right", "full"):
                         missed = (row and _empty(row, true) for row in rows)
                         more.append(
@@ -510,6 +560,7 @@ class Template:
                                 given.sources,
                                 given.limits,
                                 given.identity,
+                                given.required,
                             )
                         )
             found = more
@@ -557,7 +608,13 @@ class Template:
                 unmatched = RowLimit(0, partial(self._is_matched, given.values))
                 limits = (*given.limits, unmatched)
                 same = are_equal(self.terms, values, row)
-                yield Addition(z3.And(made, same), given.sources, limits, given.identity)
+                yield Addition(
+                    z3.And(made, same),
+                    given.sources,
+                    limits,
+                    given.identity,
+                    required=given.required,
+                )
             for clause in merge.matched:
                 if clause.action == "update":
                     before = self._row_of_target("before")
@@ -567,7 +624,13 @@ class Template:
                     )
                     same = are_equal(self.terms, self._set(clause.sets, before, both), row)
                     read = ((self._schema.name, before), *given.sources)
-                    yield Addition(z3.And(met, same), read, given.limits, replaced=before)
+                    yield Addition(
+                        z3.And(met, same),
+                        read,
+                        given.limits,
+                        replaced=before,
+                        required=given.required,
+                    )
         for clause in merge.by_source:
             if clause.action == "update":
                 before = self._row_of_target("before")

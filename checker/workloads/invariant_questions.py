@@ -8,13 +8,15 @@ that it adds, or beside one of a commit that it does not see.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from itertools import combinations_with_replacement, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from isolitmus.checker.templates.instance_frames import AssumedChange, SymbolicFrame
 from isolitmus.checker.templates.statement_template import are_equal
 from isolitmus.checker.workloads.counterexamples import MOST
+from isolitmus.model.invariant import GroupLimit, Invariant
 from isolitmus.model.sql.expression import Aggregate
 from isolitmus.model.sql.query import Select
 from isolitmus.model.sql.statement import Insert, Read
@@ -25,13 +27,20 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.expression_formulas import RowTerm, Terms
     from isolitmus.checker.templates.statement_template import Addition
     from isolitmus.checker.workloads.instances import Instances, Participant
-    from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.workload import JobStatement, Workload
 
-__all__ = ["InvariantQuestion", "InvariantQuestions", "table_writers"]
+__all__ = [
+    "AddedRow",
+    "GroupLimitQuestions",
+    "InvariantQuestion",
+    "InvariantQuestions",
+    "table_writers",
+]
+
+Kind = TypeVar("Kind", bound=Invariant)
 
 
 class InvariantQuestion(NamedTuple):
@@ -47,13 +56,26 @@ class InvariantQuestion(NamedTuple):
     """Formula of rows with which a violation is more likely."""
 
 
-class _Added(NamedTuple):
+class AddedRow(NamedTuple):
     """Row that a statement adds, and the way in which it does."""
 
     row: RowTerm
     way: Addition
     number: int
     """Number of the way; ways with different numbers add different rows."""
+    required: tuple[tuple[str, RowTerm], ...] = ()
+    """Rows without which it is not added, each with its table."""
+
+
+class ClientRow(NamedTuple):
+    """Row that a statement's client reads before."""
+
+    table: str
+    row: RowTerm
+    told: Any
+    """Formula that the value read tells that there is such a row."""
+    there: Any
+    """Formula that holds of the row, if there is one."""
 
 
 def table_writers(workload: Workload, table: str) -> list[JobStatement]:
@@ -65,8 +87,8 @@ def table_writers(workload: Workload, table: str) -> list[JobStatement]:
     ]
 
 
-class InvariantQuestions:
-    """Questions about the invariants of a workload under a protocol.
+class InvariantQuestions(Generic[Kind]):
+    """Questions about one kind of invariants of a workload under a protocol.
 
     Parameters
     ----------
@@ -76,7 +98,14 @@ class InvariantQuestions:
         Commit protocol.
     assumed : sequence of Invariant
         Invariants that the tables of every version satisfy.
+
+    Attributes
+    ----------
+    needs_pairs : bool
+        Whether the proof also needs that no two concurrent statements violate the invariant.
     """
+
+    needs_pairs = True
 
     def __init__(self, instances: Instances, spec: Spec, assumed: Sequence[Invariant]) -> None:
         self.instances = instances
@@ -85,7 +114,105 @@ class InvariantQuestions:
         self.assumed = assumed
         self.z3 = instances.everybody.z3
 
-    def alone(self, invariant: Invariant) -> Iterator[InvariantQuestion]:
+    @abstractmethod
+    def alone(self, invariant: Kind) -> Iterator[InvariantQuestion]:
+        """Yield the questions whether one statement violates the invariant by itself."""
+
+    @abstractmethod
+    def pairs(self, invariant: Kind) -> Iterator[InvariantQuestion]:
+        """Yield the questions whether a statement and a commit that it does not see violate it."""
+
+    def _additions(self, role: Participant, invariant: Kind, word: str) -> Iterator[AddedRow]:
+        """Yield the rows that a statement adds to the table, one for each way."""
+        template = role.instance.template
+        statement = template.statement
+        streams = isinstance(statement, Insert) and statement.options.stream
+        row = _row(role.terms, self._schema(invariant), word)
+        for number, way in enumerate(template.additions(row)):
+            if streams:
+                way = way._replace(limits=(), required=())  # noqa: PLW2901 - of another version
+            required = [
+                (
+                    one.table,
+                    role.terms.row(self.workload.tables[one.table], f"that is required {k}"),
+                )
+                for k, one in enumerate(way.required)
+            ]
+            yield AddedRow(row, way, number, tuple(required))
+
+    def _schema(self, invariant: Kind) -> Schema:
+        return self.workload.tables[invariant.table]
+
+    def _counted(self, role: Participant, invariant: Kind, added: AddedRow) -> tuple[Any, ...]:
+        """Return the formulas that a row is added and counts; the rows that it is made of satisfy
+        the assumed invariants.
+        """
+        read = (*added.way.sources, *added.required)
+        facts = [self._satisfies(role, table, row) for table, row in read]
+        facts += [
+            one.holds(table, row)
+            for one, (table, row) in zip(added.way.required, added.required, strict=True)
+        ]
+        return added.way.when, role.terms.holds(invariant.where, (added.row,)), *facts
+
+    def _joins(self, role: Participant, invariant: Kind, added: AddedRow) -> tuple[Any, ...]:
+        """Return the formula that the changed row, if any, did not count for the same values."""
+        before = added.way.replaced
+        if before is None:
+            return ()
+        z3 = self.z3
+        counted = role.terms.holds(invariant.where, (before,))
+        return (z3.Not(z3.And(counted, self._agree(role, invariant, before, added.row))),)
+
+    def _agree(self, role: Participant, invariant: Kind, a: RowTerm, b: RowTerm) -> Any:
+        """Return the formula that two rows have the same values in the invariant's columns."""
+        return are_equal(role.terms, a, b, dict.fromkeys(invariant.columns))
+
+    def _client_reads(self, role: Participant) -> Iterator[ClientRow]:
+        """Yield a row of each query of a statement's client, as far as its value tells of one.
+
+        A count above 0 and a value other than NULL come from a row: that of a minimum, a maximum or
+        a selected column has this value.
+        """
+        z3, terms = self.z3, role.terms
+        for name, read in role.statement.let.items():
+            match read.query:
+                case (Select(items=(item,), keys=(), version=None) as branch,):
+                    schema = self.workload.tables[branch.table]
+                    row = terms.row(schema, f"that the client reads for {name}")
+                    given, there = terms.parameters[name], terms.holds(branch.where, (row,))
+                    told = z3.Not(given.null)
+                    if isinstance(item, Aggregate) and item.function == "count":
+                        told = z3.And(told, given.value >= 1)
+                    elif not isinstance(item, Aggregate) or item.function in ("min", "max"):
+                        operand = item.operand if isinstance(item, Aggregate) else item
+                        assert operand is not None
+                        value = terms.value(operand, (row,))
+                        if value.value.sort() == given.value.sort():
+                            there = z3.And(there, are_equal(terms, (value,), (given,)))
+                    yield ClientRow(branch.table, row, told, there)
+
+    def _reading(self, *roles: Participant) -> Any:
+        """Return the formula that each query of the clients of statements reads a row."""
+        read = (row for role in roles for row in self._client_reads(role))
+        return self.z3.And(*(self.z3.And(one.told, one.there) for one in read))
+
+    def _satisfies(self, role: Participant, table: str, row: RowTerm) -> Any:
+        """Return the formula that a row may be in a table that satisfies the assumed invariants."""
+        z3 = self.z3
+        return z3.And(
+            *(
+                z3.Not(role.terms.holds(one.where, (row,)))
+                for one in self.assumed
+                if isinstance(one, GroupLimit) and one.table == table and one.most == 0
+            )
+        )
+
+
+class GroupLimitQuestions(InvariantQuestions[GroupLimit]):
+    """Questions whether there may be too many rows in a group."""
+
+    def alone(self, invariant: GroupLimit) -> Iterator[InvariantQuestion]:
         """Yield the questions whether one statement violates the invariant by itself."""
         for one in table_writers(self.workload, invariant.table):
             role = self.instances.role(one, one.name)
@@ -102,16 +229,7 @@ class InvariantQuestions:
                     if found is not None:
                         yield found
 
-    def _additions(self, role: Participant, invariant: Invariant, word: str) -> Iterator[_Added]:
-        """Yield the rows that a statement adds to the table, one for each way."""
-        template = role.instance.template
-        statement = template.statement
-        streams = isinstance(statement, Insert) and statement.options.stream
-        row = _row(role.terms, self._schema(invariant), word)
-        for number, way in enumerate(template.additions(row)):
-            yield _Added(row, way._replace(limits=()) if streams else way, number)
-
-    def _full(self, role: Participant, invariant: Invariant, added: _Added, many: int) -> Any:
+    def _full(self, role: Participant, invariant: GroupLimit, added: AddedRow, many: int) -> Any:
         """Return the formula that there are many rows beside an added one: rows that are kept, and
         others that the statement adds in the same way.
         """
@@ -135,7 +253,7 @@ class InvariantQuestions:
         return z3.Or(*(z3.And(*kept[:k], *made[: many - k]) for k in splits))
 
     def _kept_rows(
-        self, role: Participant, invariant: Invariant, added: _Added, many: int
+        self, role: Participant, invariant: GroupLimit, added: AddedRow, many: int
     ) -> list[Any]:
         """Return for each of several rows the formula that it is kept, counts, and is another one.
 
@@ -154,47 +272,13 @@ class InvariantQuestions:
             for k, row in enumerate(rows)
         ]
 
-    def _schema(self, invariant: Invariant) -> Schema:
-        return self.workload.tables[invariant.table]
-
-    def _counted(self, role: Participant, invariant: Invariant, added: _Added) -> tuple[Any, ...]:
-        """Return the formulas that a row is added and counts; the rows that it is made of satisfy
-        the assumed invariants.
-        """
-        facts = [self._satisfies(role, table, row) for table, row in added.way.sources]
-        return added.way.when, role.terms.holds(invariant.where, (added.row,)), *facts
-
-    def _joins(self, role: Participant, invariant: Invariant, added: _Added) -> tuple[Any, ...]:
-        """Return the formula that the changed row, if any, did not count for the same values."""
-        before = added.way.replaced
-        if before is None:
-            return ()
-        z3 = self.z3
-        counted = role.terms.holds(invariant.where, (before,))
-        return (z3.Not(z3.And(counted, self._agree(role, invariant, before, added.row))),)
-
-    def _agree(self, role: Participant, invariant: Invariant, a: RowTerm, b: RowTerm) -> Any:
-        """Return the formula that two rows have the same values in the invariant's columns."""
-        return are_equal(role.terms, a, b, dict.fromkeys(invariant.columns))
-
-    def _satisfies(self, role: Participant, table: str, row: RowTerm) -> Any:
-        """Return the formula that a row may be in a table that satisfies the assumed invariants."""
-        z3 = self.z3
-        return z3.And(
-            *(
-                z3.Not(role.terms.holds(one.where, (row,)))
-                for one in self.assumed
-                if one.table == table and one.most == 0
-            )
-        )
-
     def _differ(self, role: Participant, table: str, a: RowTerm, b: RowTerm) -> Any:
         """Return the formula that two rows may be different rows of a table that satisfies the
         assumed invariants.
         """
         z3, found = self.z3, []
         for one in self.assumed:
-            if one.table == table and one.most == 1:
+            if isinstance(one, GroupLimit) and one.table == table and one.most == 1:
                 both = (role.terms.holds(one.where, (row,)) for row in (a, b))
                 found.append(z3.Not(z3.And(*both, self._agree(role, one, a, b))))
         for keys in self.workload.keys.get(table, ()):
@@ -203,7 +287,7 @@ class InvariantQuestions:
         return z3.And(*found)
 
     def _beside_kept(
-        self, role: Participant, invariant: Invariant, added: _Added
+        self, role: Participant, invariant: GroupLimit, added: AddedRow
     ) -> InvariantQuestion:
         """Return the question whether a statement adds a row beside one that it keeps."""
         z3, template, terms = self.z3, role.instance.template, role.terms
@@ -229,7 +313,7 @@ class InvariantQuestions:
         return InvariantQuestion(role.name, (role,), tuple(formulas), at_once)
 
     def _beside_many(
-        self, role: Participant, invariant: Invariant, added: _Added
+        self, role: Participant, invariant: GroupLimit, added: AddedRow
     ) -> InvariantQuestion:
         """Return the question whether a statement adds a row beside as many as the invariant
         allows.
@@ -271,7 +355,7 @@ class InvariantQuestions:
         return not any(self.workload.overlap(one.job, job) for job in writing)
 
     def _client_counts(
-        self, role: Participant, invariant: Invariant
+        self, role: Participant, invariant: GroupLimit
     ) -> Iterator[tuple[Any, Expr | None]]:
         """Yield the counts that the client reads: the formula that one is as large as the invariant
         allows, or NULL, and the condition on the rows.
@@ -289,7 +373,7 @@ class InvariantQuestions:
                         full = number.value >= invariant.most
                         yield z3.Or(number.null, full), branch.where
 
-    def _leaves(self, role: Participant, added: _Added, kept: RowTerm) -> Iterator[Any]:
+    def _leaves(self, role: Participant, added: AddedRow, kept: RowTerm) -> Iterator[Any]:
         """Yield formulas: an overwrite of the partitions of its rows, or of equal rows, keeps a
         row beside an added one.
         """
@@ -303,7 +387,7 @@ class InvariantQuestions:
             yield self.z3.Not(same)
 
     def _added_twice(
-        self, role: Participant, invariant: Invariant, one: _Added, other: _Added
+        self, role: Participant, invariant: GroupLimit, one: AddedRow, other: AddedRow
     ) -> InvariantQuestion | None:
         """Return the question whether a statement adds two rows that count for the same values."""
         z3, table = self.z3, invariant.table
@@ -327,7 +411,7 @@ class InvariantQuestions:
             wanted = self._full(role, invariant, one, invariant.most)
         return InvariantQuestion(role.name, (role,), tuple(formulas), wanted=wanted)
 
-    def _unlike(self, role: Participant, one: _Added, other: _Added) -> Any:
+    def _unlike(self, role: Participant, one: AddedRow, other: AddedRow) -> Any:
         """Return the formula that the parts by which two added rows may differ are not all equal.
 
         Equal rows of a source are two rows as well, but a test has each row once.
@@ -338,7 +422,7 @@ class InvariantQuestions:
         parts = zip(one.way.identity, other.way.identity, strict=True)
         return z3.Or(*(z3.Not(are_equal(role.terms, x, y)) for (_, x), (_, y) in parts))
 
-    def _are_two(self, role: Participant, one: _Added, other: _Added) -> Any | None:
+    def _are_two(self, role: Participant, one: AddedRow, other: AddedRow) -> Any | None:
         """Return the formula that two added rows are two rows; None if they are the same one."""
         z3, table = self.z3, role.instance.template.target
         assert table is not None
@@ -355,7 +439,7 @@ class InvariantQuestions:
             same.append(equal)
         return z3.Or(*ways) if ways else None
 
-    def pairs(self, invariant: Invariant) -> Iterator[InvariantQuestion]:
+    def pairs(self, invariant: GroupLimit) -> Iterator[InvariantQuestion]:
         """Yield the questions whether a statement and a commit that it does not see violate it."""
         if not invariant.most:
             return
@@ -364,7 +448,7 @@ class InvariantQuestions:
                 yield from self._concurrent(invariant, winner, loser)
 
     def _concurrent(
-        self, invariant: Invariant, winner: JobStatement, loser: JobStatement
+        self, invariant: GroupLimit, winner: JobStatement, loser: JobStatement
     ) -> Iterator[InvariantQuestion]:
         """Yield the question of each way in which two statements add rows for the same values."""
         last, first = self.instances.pair(loser, winner)

@@ -20,6 +20,7 @@ from isolitmus.checker.workloads.repairs import (
 )
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.invariant import GroupLimit
 from isolitmus.model.sql.expression import IsNull, Not, walk
 from isolitmus.model.sql.query import source_tables
 from isolitmus.model.sql.statement import Insert, Merge
@@ -139,9 +140,9 @@ def _other_texts(work: Workload, invariant: Invariant) -> Iterator[tuple[str, Jo
     for one in work.statements:
         if getattr(one.statement, "target", None) != invariant.table:
             continue
-        if invariant.most == 1 and (sql := insert_as_merge(one.sql, schema, keys, work.tables)):
+        if invariant.is_key and (sql := insert_as_merge(one.sql, schema, keys, work.tables)):
             yield NOT_AGAIN, one, sql
-        if not invariant.most:
+        if isinstance(invariant, GroupLimit) and not invariant.most:
             sql = with_condition(one.sql, schema, _allowed(invariant), work.tables)
             if sql is not None:
                 yield LEFT_OUT, one, sql
@@ -249,7 +250,7 @@ def _of_source(unique: Invariant) -> str:
 
 def _source_keys(work: Workload, invariant: Invariant) -> Iterator[Invariant]:
     """Yield the same key of each table from which statements write to the table of an invariant."""
-    if invariant.most != 1:
+    if not invariant.is_key:
         return
     keys = ", ".join(work.tables[invariant.table].columns[k].name for k in invariant.columns)
     tables: dict[str, None] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.delta.read_set import accesses
@@ -23,6 +24,7 @@ from isolitmus.checker.workloads.counterexamples import (
 )
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
+from isolitmus.model.invariant import BEFORE, TableVersions
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.sql.types import is_opaque
 
@@ -59,8 +61,8 @@ class InvariantViolation(ReadableRepr):
     """Jobs whose runs it contains."""
     version: int
     """First version of the tables that violates the invariant."""
-    rows: Rows = ()
-    """Rows of the table at that version."""
+    versions: TableVersions
+    """Rows of the tables at that version, and at the one before."""
     half_done: bool = False
     """True if the last version satisfies it: only versions inside a job's run violate it."""
 
@@ -143,9 +145,11 @@ class InvariantRuns:
             yield table, tuple(LOW.get(column.type) for column in schemas[table].columns)
 
     def _values(self, role: Participant, model: Solution) -> dict[str, Value]:
-        """Return the values of all parameters of the job of a participant."""
+        """Return the values of the parameters of a participant, and of those that its job's
+        condition relates to them.
+        """
         job = self.workload.jobs[role.statement.job]
-        types = {**job.parameters, **role.statement.types}
+        types = {**({} if job.where is None else job.parameters), **role.statement.types}
         codes = self.instances.codes
         return {
             name: value_of(codes, model, role.terms.parameters[name], type_)
@@ -163,21 +167,28 @@ class InvariantRuns:
         runs = [self._run(job, "") for job in jobs[:1]]
         runs += [self._run(job, "_run2" if job is jobs[0] else "") for job in jobs[1:]]
         roles = tuple(role for run in runs for role in run)
-        given = tuple(
-            tuple(self._given(role, values[k]) for role in run) for k, run in enumerate(runs)
-        )
-        proposed = replace(proposal, parameters=tuple(one for run in given for one in run))
-        for schedule in _schedules(runs):
-            yield CounterexampleDraft(self.instances, proposed, roles, schedule), tuple(names)
+        tried: list[list[dict[str, Value]]] = []
+        for others in (SIMPLE, UNUSUAL):
+            given = [
+                self._given(role, values[k], others) for k, run in enumerate(runs) for role in run
+            ]
+            if given in tried:
+                continue
+            tried.append(given)
+            proposed = replace(proposal, parameters=tuple(given))
+            for schedule in _schedules(runs):
+                yield CounterexampleDraft(self.instances, proposed, roles, schedule), tuple(names)
 
     def _run(self, job: Job, suffix: str) -> list[Participant]:
         """Return the statements of a job as participants of one run."""
         return [self.instances.role(one, f"{one.name}{suffix}") for one in job.statements]
 
-    def _given(self, role: Participant, values: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the values of the parameters of one statement."""
+    def _given(
+        self, role: Participant, values: Mapping[str, Value], others: Mapping[str, Value]
+    ) -> dict[str, Value]:
+        """Return the values of the parameters of one statement, by type where they are free."""
         return {
-            name: values.get(name, None if is_opaque(type_) else SIMPLE.get(type_, 1))
+            name: values.get(name, None if is_opaque(type_) else others.get(type_, others["INT"]))
             for name, type_ in role.statement.types.items()
         }
 
@@ -209,41 +220,48 @@ class InvariantRuns:
         self, invariant: Invariant, test: Litmus, execution: Execution, jobs: tuple[str, ...]
     ) -> InvariantViolation | None:
         """Return an execution as a violation, if it is one."""
-        start, states = execution.states[0], execution.states
-        table = invariant.table
-        if not self._may_start(start):
+        if not self._may_start(execution.states[0]):
             return None
-        broken = [k for k, state in enumerate(states) if invariant.violations(state[table].rows())]
+        versions = [self._rows(invariant, state) for state in execution.states]
+        pairs = [TableVersions(now, before) for before, now in pairwise(versions)]
+        broken = [k for k, one in enumerate(pairs, 1) if invariant.violations(one)]
         if not broken:
             return None
         if any(event.aborted for event in execution.events):  # its job would not go on
             return None
-        rows = states[broken[0]][table].rows()
-        self._check(invariant, test, rows)
+        found = pairs[broken[0] - 1]
+        self._check(invariant, test, found)
         ended = observed_run(test, execution, self.spec.name)
         outcome = {name: (done.outcome,) for name, done in ended.transactions.items()}
-        tables = {table: states[-1][table].rows()}
+        tables = {name: rows for name, rows in versions[-1].items() if name in test.tables}
         expect = {self.spec.name: Expectation(outcome=outcome, tables=tables)}
         test = replace(test, name="-".join((*jobs, "violate")), expect=expect)
-        return InvariantViolation(
-            test, jobs, broken[0], rows, half_done=broken[-1] != len(states) - 1
-        )
+        half_done = not invariant.violations(TableVersions(versions[-1], versions[0]))
+        return InvariantViolation(test, jobs, broken[0], found, half_done=half_done)
+
+    def _rows(self, invariant: Invariant, state: Database) -> dict[str, Rows]:
+        """Return the rows of the tables of an invariant; a test may leave out an empty one."""
+        return {name: state[name].rows() if name in state else () for name in invariant.tables}
 
     def _may_start(self, start: Database) -> bool:
         """Return whether tables satisfy all invariants, and the keys of queries they stand for."""
         for one in self.invariants:
-            if one.table in start and one.violations(start[one.table].rows()):
+            rows = self._rows(one, start)
+            if one.violations(TableVersions(rows, rows)):
                 return False
         for table, keys in self.workload.keys.items():
-            rows = start[table].rows() if table in start else ()
-            if any(len({tuple(row[k] for k in key) for row in rows}) < len(rows) for key in keys):
+            there = start[table].rows() if table in start else ()
+            if any(len({tuple(row[k] for k in key) for row in there}) < len(there) for key in keys):
                 return False
         return True
 
-    def _check(self, invariant: Invariant, test: Litmus, rows: Rows) -> None:
+    def _check(self, invariant: Invariant, test: Litmus, versions: TableVersions) -> None:
         """Raise Disagreement unless DuckDB finds the violation with the invariant's query."""
-        schema = self.workload.tables[invariant.table]
-        if not violated_queries(schema, rows, [invariant.query]):
+        schemas = self.workload.tables
+        tables = [(schemas[name], rows) for name, rows in versions.now.items()]
+        own = schemas[invariant.table]
+        tables.append((replace(own, name=BEFORE), versions.before[invariant.table]))
+        if not violated_queries(tables, [invariant.query]):
             raise Disagreement(
                 f"{invariant.name} is violated by {test.schedule}, but DuckDB finds no rows by"
                 f" {invariant.query}"
@@ -259,13 +277,23 @@ LOW: Mapping[str, Value] = {
 }
 """Values below those of other examples; NULL for other types."""
 SIMPLE: Mapping[str, Value] = {
+    "INT": 1,
     "STRING": "a",
     "BOOLEAN": True,
     "DATE": date(2026, 1, 1),
     "TIMESTAMP": datetime.fromisoformat("2026-01-01"),
     "DOUBLE": 1.0,
 }
-"""Values of parameters on which a violation does not depend; other types have the value 1."""
+"""Values of parameters on which a violation does not depend; other types have that of INT."""
+UNUSUAL: Mapping[str, Value] = {
+    "INT": 90,
+    "STRING": "z",
+    "BOOLEAN": False,
+    "DATE": date(2026, 1, 31),
+    "TIMESTAMP": datetime.fromisoformat("2026-01-31"),
+    "DOUBLE": 90.0,
+}
+"""Values that no row of an example has, for a violation that needs one."""
 
 
 def _schedules(runs: Sequence[Sequence[Participant]]) -> Iterator[str]:

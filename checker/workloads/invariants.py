@@ -18,29 +18,34 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.checker.solver.refutation import Certificate, Refutation
 from isolitmus.checker.workloads.instances import Instances
-from isolitmus.checker.workloads.invariant_questions import InvariantQuestions, table_writers
+from isolitmus.checker.workloads.invariant_questions import (
+    GroupLimitQuestions,
+    InvariantQuestions,
+    table_writers,
+)
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
 from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
+from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
+from isolitmus.model.invariant import GroupLimit, Invariant, Reference, Total
 from isolitmus.model.sql.statement import Definition, DropColumn, RenameColumn, Restore
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
     from isolitmus.checker.workloads.invariant_runs import InvariantViolation
-    from isolitmus.model.invariant import Invariant
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
@@ -208,6 +213,14 @@ def decide_invariants(
         yield from answers
 
 
+_QUESTIONS: Mapping[type[Invariant], type[InvariantQuestions[Any]]] = {
+    GroupLimit: GroupLimitQuestions,
+    Reference: ReferenceQuestions,
+    Total: TotalQuestions,
+}
+"""Questions about each kind of invariant."""
+
+
 def _text(question: InvariantQuestion, asked: QuestionSolver) -> tuple[str]:
     """Return a question in SMT-LIB."""
     return (asked.text(*question.formulas),)
@@ -245,7 +258,11 @@ class _Decision:
                 break
             self.assumed = kept
         for answer in found.values():
-            names = tuple(one.name for one in self.assumed if one != answer.invariant)
+            names = tuple(
+                one.name
+                for one in self.assumed
+                if one != answer.invariant and isinstance(one, GroupLimit)
+            )
             yield (
                 replace(answer, given=names) if answer.word == "kept" and answer.refuted else answer
             )
@@ -257,15 +274,18 @@ class _Decision:
             self.tell(f"{invariant.name} under {self.spec.name}")
         why = [*self._gaps(invariant)]
         assumed = [one for one in self.invariants if one in self.assumed or one == invariant]
-        asks = InvariantQuestions(self.instances, self.spec, assumed)
+        asks = _QUESTIONS[type(invariant)](self.instances, self.spec, assumed)
         proved: list[tuple[InvariantQuestion, QuestionSolver]] = []
         left: list[tuple[InvariantQuestion, QuestionSolver]] = []
-        for question in (*asks.alone(invariant), *asks.pairs(invariant)):
-            asked = QuestionSolver(question.roles)
-            if asked.possible(*question.formulas) is False:
-                proved.append((question, asked))
-            else:
-                left.append((question, asked))
+        for ask in (asks.alone, asks.pairs):
+            if ask == asks.pairs and not (left or asks.needs_pairs):
+                break
+            for question in ask(invariant):
+                asked = QuestionSolver(question.roles)
+                if asked.possible(*question.formulas) is False:
+                    proved.append((question, asked))
+                else:
+                    left.append((question, asked))
         word: InvariantWord = "unknown" if left or why else "kept"
         violations = self._violations(invariant, left)
         open_ = dict.fromkeys(question.about for question, _ in left)
@@ -299,15 +319,21 @@ class _Decision:
 
     def _gaps(self, invariant: Invariant) -> Iterator[str]:
         """Yield the reasons why nothing can be proved of the invariant."""
-        unread = [one.name for one in self.workload.unread if one.may_concern(invariant.table)]
+        tables = dict.fromkeys(invariant.tables)
+        unread = [
+            one.name
+            for one in self.workload.unread
+            if any(one.may_concern(table) for table in tables)
+        ]
         if unread:
             yield f"these statements are not understood: {', '.join(unread)}"
-        for one in table_writers(self.workload, invariant.table):
-            match one.statement:
-                case Definition(change=DropColumn() | RenameColumn()):
-                    yield f"{one.name} changes the columns of {invariant.table}"
-                case Restore():
-                    yield f"the rows that {one.name} restores are not modelled"
+        for table in tables:
+            for one in table_writers(self.workload, table):
+                match one.statement:
+                    case Definition(change=DropColumn() | RenameColumn()):
+                        yield f"{one.name} changes the columns of {table}"
+                    case Restore():
+                        yield f"the rows that {one.name} restores are not modelled"
         if not is_monotone(self.spec):
             yield f"under {self.spec.name}, more commits may admit more transactions"
         if self.spec.needs & AT_ROWS or REMOVED_TWICE not in self.spec.needs:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.projects.dbt_manifest import DeclaredInvariant
     from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
 
 __all__ = ["build_project_workload", "read_project_workload"]
@@ -156,15 +157,14 @@ def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, .
         table = known.get(named, named)
         if table not in known.values() and table not in work.stand_ins:
             continue
-        columns = ", ".join(one.columns)
-        text = f"{table}: {one.kind}({columns})"
-        if one.where is not None:
-            there = " OR ".join(f"{each} IS NULL" for each in one.columns)
-            text = (
-                f"{table}: count per {columns} <= 1 where ({one.where}) AND NOT ({there})"
-                if one.kind == "unique"
-                else f"{table}: count < 1 where ({one.where}) AND ({there})"
+        parent = project.table_names.get(one.parent, one.parent.rpartition(".")[2]).lower()
+        if one.parent and parent not in known:
+            told.append(
+                f"The test that {table}.{', '.join(one.columns)} refers to {parent} is passed over:"
+                f" no job uses {parent}."
             )
+            continue
+        text = f"{table}: {_invariant_text(one, known.get(parent, ''))}"
         try:
             every = [
                 *read_invariants_of(
@@ -177,6 +177,26 @@ def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, .
             for stated in every:
                 found.setdefault(stated.query, stated)
     return tuple(found.values()), told
+
+
+def _invariant_text(one: DeclaredInvariant, parent: str) -> str:
+    """Return what a test says of its table, as an invariant without the table."""
+    columns = ", ".join(one.columns)
+    where = "" if one.where is None else f" where {one.where}"
+    null = " OR ".join(f"{each} IS NULL" for each in one.columns)
+    match one.kind:
+        case "unique" if where:
+            return f"count per {columns} <= 1 where ({one.where}) AND NOT ({null})"
+        case "not null" if where:
+            return f"count < 1 where ({one.where}) AND ({null})"
+        case "values":
+            accepted = f"{columns} IN ({', '.join(one.values)})"
+            if where:
+                return f"count < 1 where ({one.where}) AND NOT ({accepted})"
+            return f"check({accepted})"
+        case "references":
+            return f"{columns} references {parent}({one.key}){where}"
+    return f"{one.kind}({columns})"
 
 
 class _Document(NamedTuple):

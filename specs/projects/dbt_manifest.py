@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.sql.values import literal
 from isolitmus.specs.disk.input_files import DEEPEST, inner_values, is_deeper, read_bytes
 
 if TYPE_CHECKING:
@@ -195,8 +196,10 @@ class _Manifest(Struct, frozen=True):
 class DeclaredInvariant(NamedTuple):
     """Test of a dbt project that says which rows a table never has."""
 
-    kind: Literal["unique", "not null"]
-    """No two rows have the same values in the columns, or no row has NULL in one of them."""
+    kind: Literal["unique", "not null", "values", "references"]
+    """No two rows have the same values in the columns, no row has NULL in one of them, each value
+    is one of a list, or another table has a row with it.
+    """
     node: str
     """Id of the model, snapshot, seed or source in the manifest."""
     columns: tuple[str, ...]
@@ -204,6 +207,12 @@ class DeclaredInvariant(NamedTuple):
     """Condition on the rows that the test looks at; None: all rows."""
     place: str
     """File that declares the test."""
+    values: tuple[str, ...] = ()
+    """Accepted values, in SQL."""
+    parent: str = ""
+    """Id of the table that is referred to."""
+    key: str = ""
+    """Its column."""
 
 
 class DbtManifest(NamedTuple):
@@ -222,7 +231,9 @@ class DbtManifest(NamedTuple):
 
     @property
     def invariants(self) -> tuple[DeclaredInvariant, ...]:
-        """Tests unique, not_null and unique_combination_of_columns of tables."""
+        """Tests of tables: unique, not_null, unique_combination_of_columns, accepted_values and
+        relationships.
+        """
         return tuple(
             found
             for node in self.nodes.values()
@@ -367,17 +378,39 @@ def _invariant(node: DbtNode) -> DeclaredInvariant | None:
     columns: Any = [given]
     if test.name == "unique_combination_of_columns" and test.namespace == "dbt_utils":
         columns = test.kwargs.get("combination_of_columns")
-    elif test.namespace is not None or test.name not in ("unique", "not_null"):
+    elif test.namespace is not None or test.name not in KINDS:
         return None
     if not isinstance(columns, list) or not (names := [*_names(columns)]):
         return None
-    return DeclaredInvariant(
-        "not null" if test.name == "not_null" else "unique",
+    found = DeclaredInvariant(
+        KINDS.get(test.name, "unique"),
         table,
         tuple(names),
         where if isinstance(where, str) else None,
         node.place,
     )
+    if found.kind == "values":
+        values = test.kwargs.get("values")
+        quoted = test.kwargs.get("quote", True) is not False
+        given = values if isinstance(values, list) else []
+        known = tuple(literal(str(one)) if quoted else str(one) for one in given)
+        return found._replace(values=known) if known else None
+    if found.kind == "references":
+        others = [one for one in node.depends_on.nodes if one != table]
+        keys = [*_names([test.kwargs.get("field")])]
+        if node.attached_node is None or len(others) > 1 or not keys:
+            return None
+        return found._replace(parent=next(iter(others), table), key=keys[0])
+    return found
+
+
+KINDS: Mapping[str, Literal["unique", "not null", "values", "references"]] = {
+    "unique": "unique",
+    "not_null": "not null",
+    "accepted_values": "values",
+    "relationships": "references",
+}
+"""Kinds of dbt's own tests."""
 
 
 def _names(columns: list[object]) -> Iterator[str]:

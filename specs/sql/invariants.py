@@ -1,7 +1,9 @@
-"""Invariants in text: ``unique(id)``, ``not null(id)``, ``check(amount >= 0)``, a count, a query.
+"""Invariants in text: ``unique(id)``, ``not null(id)``, ``check(amount >= 0)``, a count, a
+reference to another table, a total that does not change, or a query.
 
 Each is read as a query that returns no rows as long as the invariant holds: rows of one table with
-a condition, or too many of them for some values of columns.
+a condition, too many of them for some values of columns, rows without one that they refer to, or a
+total that differs from that of ``before``, the table at the version before.
 """
 
 from __future__ import annotations
@@ -11,26 +13,29 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, SqlError, near
-from isolitmus.model.invariant import Invariant
-from isolitmus.model.sql.conditions import columns_in
+from isolitmus.model.invariant import BEFORE, GroupLimit, Reference, Total
+from isolitmus.model.sql.conditions import NEGATED, columns_in
 from isolitmus.model.sql.expression import subqueries
 from isolitmus.model.sql.query import Select, unknown_parts
 from isolitmus.model.sql.statement import Read
+from isolitmus.model.sql.types import INTEGERS, decimal_of
 from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from isolitmus.model.invariant import Invariant, TotalOp
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
 
 __all__ = ["FORMS", "read_invariant", "read_invariants_of"]
 
 FORMS = (
-    "unique(a, b), not null(a), check(condition), count per a <= 3 where condition, or a query"
-    " SELECT … FROM t WHERE … that returns no rows"
+    "unique(a, b), not null(a), check(condition), count per a <= 3 where condition, a references"
+    " other(b), sum(a) unchanged, or a query SELECT … FROM t WHERE … that returns no rows"
 )
 """Forms of an invariant, for messages."""
 NAME = r"[A-Za-z_]\w*"
@@ -43,7 +48,19 @@ COUNT = re.compile(
     r"(?:\s+where\s+(?P<where>.+))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
-COLUMN = re.compile(rf"\s*(?:(?P<table>`?{NAME}`?)\s*\.\s*)?(?P<column>`?{NAME}`?)\s*")
+REFERENCE = re.compile(
+    rf"\s*(?P<columns>\([^()]*\)|[\w`.\s]+?)\s+references\s+(?P<parent>`?{NAME}`?)\s*"
+    r"\((?P<keys>[^()]*)\)(?:\s+where\s+(?P<where>.+))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+TOTAL = re.compile(
+    r"\s*(?:count\s*\(\s*\*\s*\)|sum\s*\((?P<value>.+?)\))\s*"
+    r"(?:(?P<same>unchanged)|(?P<op><=|>=|=)\s*before)(?:\s+where\s+(?P<where>.+))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+COUNTED = "count(*)"
+OTHER = "other"
+"""Name of the other row of a reference within one table."""
 QUERY = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 
 
@@ -51,9 +68,17 @@ class _Stated(NamedTuple):
     """Parts of an invariant as text: table, perhaps empty, columns, largest count, condition."""
 
     table: str
-    columns: tuple[str, ...]
-    most: int
-    where: str
+    columns: tuple[str, ...] = ()
+    most: int = 0
+    where: str = ""
+    parent: str = ""
+    """Table of a reference."""
+    keys: tuple[str, ...] = ()
+    """Its columns."""
+    total: str = ""
+    """Aggregate of a total."""
+    op: TotalOp = "="
+    """How a total compares with the one before."""
 
 
 def read_invariant(
@@ -113,13 +138,107 @@ def _resolved(stated: _Stated, given: _InvariantText) -> Invariant:
     """Return an invariant with its table and columns."""
     text, schemas, written, label, name = given
     shown = " ".join(text.split())
-    schema = _table(stated, schemas, written, f"{label}: '{shown}'")
-    columns = tuple(_column(each, schema, f"{label}: '{shown}'") for each in stated.columns)
-    query = _query(schema, stated._replace(columns=columns))
+    place = f"{label}: '{shown}'"
+    schema = _table(stated, schemas, written, place)
+    columns = tuple(_column(each, schema, place) for each in stated.columns)
     where = _condition(schema, stated.where, label, shown)
-    names = [column.name for column in schema.columns]
-    keys = tuple(dict.fromkeys(names.index(each) for each in columns))
-    return Invariant(name or shown, shown, schema.name, query, where, keys, stated.most)
+    indices = tuple(dict.fromkeys(map(_names_of(schema).index, columns)))
+    called = (name or shown, shown, schema.name)
+    if stated.total:
+        value = _summed(schema, stated.total, place)
+        return Total(
+            *called, _total_query(schema, stated, schemas, place), where, (), value, stated.op
+        )
+    if stated.parent:
+        parent = _parent(stated, schemas, place)
+        keys = tuple(_column(each, parent, place) for each in stated.keys)
+        _refuse_unlike(schema, columns, parent, keys, place)
+        query = _reference_query(schema, stated._replace(columns=columns, keys=keys), parent)
+        found = tuple(map(_names_of(parent).index, keys))
+        own = tuple(map(_names_of(schema).index, columns))
+        return Reference(*called, query, where, own, parent.name, found)
+    query = _query(schema, stated._replace(columns=columns))
+    return GroupLimit(*called, query, where, indices, stated.most)
+
+
+def _names_of(schema: Schema) -> list[str]:
+    return [column.name for column in schema.columns]
+
+
+def _parent(stated: _Stated, schemas: Mapping[str, Schema], place: str) -> Schema:
+    """Return the table of a reference."""
+    folded = {name.lower(): schema for name, schema in schemas.items()}
+    if stated.parent.lower() not in folded:
+        raise LitmusError(f"{place}: unknown table '{stated.parent}'{near(stated.parent, schemas)}")
+    return folded[stated.parent.lower()]
+
+
+def _refuse_unlike(
+    schema: Schema, columns: Sequence[str], parent: Schema, keys: Sequence[str], place: str
+) -> None:
+    """Refuse a reference whose columns cannot be compared one by one."""
+    if len(columns) != len(keys):
+        raise LitmusError(
+            f"{place}: {count_of(len(columns), 'column')} and {count_of(len(keys), 'key column')};"
+            " write as many on both sides"
+        )
+    types = [{column.name: column.type for column in each.columns} for each in (schema, parent)]
+    for column, key in zip(columns, keys, strict=True):
+        own, other = types[0][column], types[1][key]
+        if own != other:
+            raise LitmusError(
+                f"{place}: {schema.name}.{column} is {own} and {parent.name}.{key} is {other};"
+                " columns of one type are compared"
+            )
+
+
+def _summed(schema: Schema, total: str, place: str) -> Expr | None:
+    """Return the summed expression of a total; None for a count."""
+    if total == COUNTED:
+        return None
+    sql = f"SELECT {total.removeprefix('sum(').removesuffix(')')} FROM {schema.name}"
+    try:
+        found = read_statement(sql, {schema.name: schema}, f"{place}, in {sql}")
+    except SqlError as error:
+        raise LitmusError(f"{place}: {error.problem}") from None
+    assert isinstance(found, Read)
+    (branch,) = found.query
+    (item,) = branch.items if isinstance(branch, Select) else (None,)
+    if item is None or subqueries(item) or unknown_parts(item) or not columns_in(item):
+        raise LitmusError(f"{place}: '{total}' is not modelled; write sum(column)")
+    if item.type not in INTEGERS and not decimal_of(item.type):
+        raise LitmusError(
+            f"{place}: '{total}' is {item.type}; sums of integers and decimals are modelled"
+        )
+    return item
+
+
+def _total_query(schema: Schema, stated: _Stated, schemas: Mapping[str, Schema], place: str) -> str:
+    """Return the query that returns a row if a total does not compare with the one before."""
+    if BEFORE in {name.lower() for name in schemas}:
+        raise LitmusError(
+            f"{place}: a table is named '{BEFORE}', as the version before is; rename it"
+        )
+    value = stated.total if stated.total == COUNTED else f"coalesce({stated.total}, 0)"
+    where = f" WHERE {stated.where}" if stated.where else ""
+    now, then = (f"(SELECT {value} FROM {each}{where})" for each in (schema.name, BEFORE))
+    return f"SELECT 1 WHERE {now} {NEGATED[stated.op]} {then}"
+
+
+def _reference_query(schema: Schema, stated: _Stated, parent: Schema) -> str:
+    """Return the query of the rows that refer to no row."""
+    own, other = schema.name, parent.name
+    alias = "" if own != other else f" AS {OTHER}"
+    named = other if own != other else OTHER
+    known = [f"{own}.{column} IS NOT NULL" for column in stated.columns]
+    if stated.where:
+        known.append(f"({stated.where})")
+    same = " AND ".join(
+        f"{named}.{key} = {own}.{column}"
+        for column, key in zip(stated.columns, stated.keys, strict=True)
+    )
+    exists = f"EXISTS (SELECT 1 FROM {other}{alias} WHERE {same})"
+    return f"SELECT * FROM {own} WHERE {' AND '.join(known)} AND NOT {exists}"
 
 
 def read_invariants_of(
@@ -192,6 +311,17 @@ def _of_shorthand(text: str, label: str) -> _Stated:
                 f"{label}: '{text.strip()}' allows no count at all; write < 1 or <= 0"
             )
         return _Stated(table or owner, columns, most, (count["where"] or "").strip())
+    if found := REFERENCE.fullmatch(rest):
+        owner, columns = _columns(found["columns"].strip("() \n\t"), label)
+        _, keys = _columns(found["keys"], label)
+        parent = found["parent"].strip("`")
+        where = (found["where"] or "").strip()
+        return _Stated(table or owner, columns, where=where, parent=parent, keys=keys)
+    if found := TOTAL.fullmatch(rest):
+        total = COUNTED if found["value"] is None else f"sum({found['value'].strip()})"
+        where = (found["where"] or "").strip()
+        ops: Mapping[str, TotalOp] = {"<=": "<=", ">=": ">="}
+        return _Stated(table, where=where, total=total, op=ops.get(found["op"] or "=", "="))
     raise LitmusError(f"{label}: '{text.strip()}' is no invariant; write {FORMS}")
 
 
@@ -215,11 +345,15 @@ def _columns(text: str, label: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _of_query(text: str, label: str) -> _Stated:
-    """Return the parts of a query on one table, perhaps with GROUP BY and HAVING count(*) > n."""
+    """Return the parts of a query on one table, perhaps with GROUP BY and HAVING count(*) > n, of
+    one with NOT EXISTS or an anti join, or of one that compares a total with the one before.
+    """
     try:
         tree = Syntax(text, label).tree()
     except SqlError as error:
         raise LitmusError(str(error)) from None
+    if found := _reference_of(tree, label) or _total_of(tree):
+        return found
     unknown = [
         key for key, value in tree.args.items()
         if value and key not in ("expressions", "from_", "where", "group", "having")
@@ -243,6 +377,116 @@ def _of_query(text: str, label: str) -> _Stated:
             " columns, and HAVING is count(*) > n"
         )
     return _Stated(tables[0].name, tuple(key.name for key in keys), most, condition)
+
+
+def _reference_of(tree: exp.Expr, label: str) -> _Stated | None:
+    """Return the parts of a query of rows that refer to no row; None for another query."""
+    match tree.args:
+        case {"from_": exp.From(this=exp.Table() as own)}:
+            pass
+        case _:
+            return None
+    where = tree.args.get("where")
+    parts = (
+        []
+        if where is None
+        else [*where.this.flatten()]
+        if isinstance(where.this, exp.And)
+        else [where.this]
+    )
+    joins = tree.args.get("joins") or []
+    if len(joins) == 1 and joins[0].args.get("kind") == "ANTI" and joins[0].args.get("on"):
+        other, on = joins[0].this, joins[0].args["on"]
+    else:
+        inner = [p for p in parts if isinstance(p, exp.Not) and isinstance(p.this, exp.Exists)]
+        if joins or len(inner) != 1:
+            return None
+        select = inner[0].this.this
+        parts.remove(inner[0])
+        if (
+            not isinstance(select, exp.Select)
+            or not select.args.get("where")
+            or select.args.get("joins")
+        ):
+            return None
+        other, on = select.args["from_"].this, select.args["where"].this
+    pairs = [*on.flatten()] if isinstance(on, exp.And) else [on]
+    named = other.alias_or_name.lower()
+    columns, keys = [], []
+    for pair in pairs:
+        sides = (pair.this, pair.expression) if isinstance(pair, exp.EQ) else ()
+        own_side = [
+            each
+            for each in sides
+            if isinstance(each, exp.Column) and each.table.lower() == own.alias_or_name.lower()
+        ]
+        other_side = [
+            each for each in sides if isinstance(each, exp.Column) and each.table.lower() == named
+        ]
+        if len(own_side) != 1 or len(other_side) != 1:
+            return None
+        columns.append(own_side[0].name)
+        keys.append(other_side[0].name)
+    known = {part.this.this.name.lower() for part in parts if _is_known(part, columns)}
+    if unknown := [column for column in columns if column.lower() not in known]:
+        raise LitmusError(
+            f"{label}: a row with NULL refers to no row; add {unknown[0]} IS NOT NULL to the query"
+        )
+    rest = [part for part in parts if not _is_known(part, columns)]
+    condition = " AND ".join(_without_table(part).sql("databricks") for part in rest)
+    return _Stated(own.name, tuple(columns), where=condition, parent=other.name, keys=tuple(keys))
+
+
+def _is_known(part: exp.Expr, columns: Sequence[str]) -> bool:
+    """Return whether a condition is that one of some columns is not NULL."""
+    if not isinstance(part, exp.Not) or not isinstance(part.this, exp.Is):
+        return False
+    one = part.this
+    null = isinstance(one.expression, exp.Null) and isinstance(one.this, exp.Column)
+    return null and one.this.name.lower() in {column.lower() for column in columns}
+
+
+def _without_table(part: exp.Expr) -> exp.Expr:
+    """Return a condition whose columns are named without their table."""
+    found = part.copy()
+    for column in found.find_all(exp.Column):
+        column.set("table", None)
+    return found.unnest()
+
+
+def _total_of(tree: exp.Expr) -> _Stated | None:
+    """Return the parts of a query that compares a total with the one before; None for another."""
+    where = tree.args.get("where")
+    if tree.args.get("from_") is not None or where is None:
+        return None
+    ops: Mapping[type, TotalOp] = {exp.NEQ: "=", exp.LT: ">=", exp.GT: "<="}
+    op = ops.get(type(where.this))
+    sides = [where.this.this, where.this.expression] if op else []
+    found = []
+    for side in sides:
+        select = side.this if isinstance(side, exp.Subquery) else None
+        if not isinstance(select, exp.Select) or len(select.expressions) != 1:
+            return None
+        table = select.args["from_"].this if select.args.get("from_") else None
+        item = select.expressions[0]
+        if isinstance(item, exp.Coalesce):
+            item = item.this
+        if not isinstance(table, exp.Table) or not isinstance(item, exp.Sum | exp.Count):
+            return None
+        condition = select.args.get("where")
+        text = _without_table(condition.this).sql("databricks") if condition else ""
+        total = (
+            COUNTED
+            if isinstance(item, exp.Count)
+            else f"sum({_without_table(item.this).sql('databricks')})"
+        )
+        if isinstance(item, exp.Count) and not isinstance(item.this, exp.Star):
+            return None
+        found.append((table.name, total, text))
+    if len(found) != 2 or found[0][1:] != found[1][1:] or found[1][0].lower() != BEFORE:
+        return None
+    table, total, condition = found[0]
+    return _Stated(table, where=condition, total=total, op=op or "=")
 
 
 def _largest_count(having: exp.Expr | None) -> int | None:

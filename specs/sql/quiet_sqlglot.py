@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from sqlglot import Token
     from sqlglot.expressions import Expr
 
 __all__ = ["parse_one", "parse_sql", "quiet_logging"]
@@ -60,17 +62,36 @@ def parse_sql(text: str, dialect: str) -> list[Expr | None]:
     >>> parse_sql("SELECT map('a')", "databricks")
     Traceback (most recent call last):
     sqlglot.errors.ParseError: some part of it is of a form that the parser does not know
+    >>> parse_sql("DELETE FROM t WHERE id = :from", "databricks")[0].sql()
+    'DELETE FROM t WHERE id = :from'
     """
-    import sqlglot
+    from sqlglot import Dialect
     from sqlglot.errors import ParseError
 
+    reader = Dialect.get_or_raise(dialect)
     try:
         with quiet_logging():
-            return sqlglot.parse(_escaped(text) if dialect == "databricks" else text, read=dialect)
+            escaped = _escaped(text) if dialect == "databricks" else text
+            tokens = reader.tokenize(escaped)
+            _name_parameters(tokens)
+            return reader.parser().parse(tokens, escaped)
     except ValueError:  # wrong arguments of a function that sqlglot knows
         raise ParseError("the arguments of some function") from None
     except TRIPPED:
         raise ParseError("some part of it is of a form that the parser does not know") from None
+
+
+def _name_parameters(tokens: Sequence[Token]) -> None:
+    """Make a keyword the name of a parameter if it follows a colon: ``:from``."""
+    from sqlglot import TokenType
+
+    for colon, word in pairwise(tokens):
+        if (
+            colon.token_type is TokenType.COLON
+            and colon.end + 1 == word.start
+            and word.text.isidentifier()
+        ):
+            word.token_type = TokenType.VAR
 
 
 def _escaped(text: str) -> str:

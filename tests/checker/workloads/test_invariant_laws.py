@@ -7,10 +7,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.invariant import TableVersions
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import protocol
@@ -82,14 +84,58 @@ INVARIANTS = (
     "unique(id)", "unique(id)", "unique(id)", "unique(id)", "unique(id, p)", "unique(v)", "not null(v)", "check(v > 0)",
     "check(id < 3)", "count per p <= 2", "count per p <= 2", "count <= 2 where p = 1", "count per p <= 1 where v = 1",
 )  # fmt: skip
+OTHER_JOBS = (
+    ("INSERT INTO t VALUES (:id, :v, :p)",),
+    ("INSERT INTO t VALUES (:id, 0, :p)",),
+    ("INSERT INTO t SELECT id, :v, p FROM s WHERE id = :id",),
+    ("INSERT INTO t SELECT n.id, NULL, n.p FROM s n JOIN s o ON n.id = o.p",),
+    ("INSERT INTO t SELECT id, v, p + 1 FROM t WHERE p = :p",),
+    ("INSERT INTO t SELECT :id, 0, :p WHERE EXISTS (SELECT 1 FROM s WHERE id = :id)",),
+    ("INSERT INTO t SELECT :id, 0, :p WHERE :id IN (SELECT id FROM s WHERE p = :p)",),
+    ("INSERT INTO t SELECT :id, :v, 1 WHERE (SELECT count(*) FROM s WHERE id = :id) > 0",),
+    (
+        'let = { n = "SELECT count(*) FROM s WHERE id = :id" }',
+        "INSERT INTO t SELECT :id, 0, 1 WHERE :n > 0",
+    ),
+    ('let = { n = "SELECT max(v) FROM t WHERE id = :id" }', "UPDATE t SET v = :n WHERE id = :id"),
+    ("UPDATE t SET v = v + :v WHERE id = :id",),
+    ("UPDATE t SET v = coalesce(v, 0) WHERE id = :id",),
+    ("UPDATE t SET p = :p WHERE id = :id",),
+    ("UPDATE t SET id = :new WHERE id = :id",),
+    (
+        "MERGE INTO t USING s n ON t.id = n.id WHEN MATCHED THEN UPDATE SET p = n.p WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (n.id, 0, n.p)",
+    ),
+    ("MERGE INTO t USING s n ON t.id = n.id WHEN MATCHED AND t.v IS NULL THEN DELETE",),
+    ("MERGE INTO t USING s n ON t.id = n.id WHEN MATCHED AND t.v > n.v THEN DELETE",),
+    ("DELETE FROM t WHERE v IS NULL",),
+    ("DELETE FROM t WHERE id = :id",),
+    ("OPTIMIZE t",),
+    ("TRUNCATE TABLE s",),
+    ("DELETE FROM s WHERE id = :id",),
+    ("DELETE FROM s WHERE p IS NULL",),
+    ("UPDATE s SET v = :v WHERE id = :id",),
+    ("UPDATE s SET id = :new WHERE id = :id",),
+    ("INSERT INTO s VALUES (:id, :v, :p)",),
+    (f"MERGE INTO s USING ({ROW}) n ON s.id = n.id {UPSERT}",),
+    ("DELETE FROM t WHERE id = :id", "DELETE FROM s WHERE id = :id"),
+    ("DELETE FROM s WHERE id = :id", "DELETE FROM t WHERE id = :id"),
+    ("UPDATE t SET v = v - 1 WHERE id = :id", "UPDATE t SET v = v + 1 WHERE id = :new"),
+)
+OTHERS = (
+    "t: id references s(id)", "t: id references s(id)", "t: id references s(id) where v > 0",
+    "t: (id, p) references s(id, p)", "t: sum(v) unchanged", "t: sum(v) >= before",
+    "t: sum(v) <= before where p = 1", "t: count(*) >= before", "t: count(*) unchanged",
+)  # fmt: skip
 LAYOUTS = ("", "", " PARTITIONED BY (p)")
 
 
 def workload_of(draw: random.Random):
     """Return a random workload of one or two jobs with one invariant."""
     jobs = []
+    other = draw.random() < 0.4
     for name in ("a", "b")[: draw.choice((1, 2, 2))]:
         texts = draw.choice(JOBS if draw.random() < 0.4 else GUARDED)
+        texts = draw.choice(OTHER_JOBS) if other else texts
         let = ""
         if texts[0].startswith("let"):
             let, *texts = texts
@@ -99,7 +145,14 @@ def workload_of(draw: random.Random):
         jobs.append(f"[jobs.{name}]\nsql = [{sql}]\n{let}\nparameters = {{ {given} }}")
     rows = "(id INT, v INT, p INT) USING delta"
     ddl = f'["CREATE TABLE t {rows}{draw.choice(LAYOUTS)}", "CREATE TABLE s {rows}"]'
-    text = "\n".join((f"ddl = {ddl}", *jobs, "[invariants]", f'it = "{draw.choice(INVARIANTS)}"'))
+    text = "\n".join(
+        (
+            f"ddl = {ddl}",
+            *jobs,
+            "[invariants]",
+            f'it = "{draw.choice(OTHERS if other else INVARIANTS)}"',
+        )
+    )
     return read_workload(text, "drawn")
 
 
@@ -165,9 +218,11 @@ def brute_force(work, spec, draw, many):
             continue
         if any(event.aborted for event in done.events):
             continue
-        if invariant.violations(done.states[0]["t"].rows()):
+        versions = [{name: table.rows() for name, table in state.items()} for state in done.states]
+        pairs = [TableVersions(now, before) for before, now in pairwise([versions[0], *versions])]
+        if invariant.violations(pairs[0]):
             continue
-        if any(invariant.violations(state["t"].rows()) for state in done.states):
+        if any(invariant.violations(one) for one in pairs):
             yield test, {job.name for job in runs}
 
 
@@ -182,8 +237,12 @@ def is_violation(answer) -> bool:
     """Return whether the run of an answer violates its invariant, executed anew from its text."""
     test, invariant = answer.violation.test, answer.invariant
     done = execute(replace(test, expect={}), protocol(answer.protocol))
-    states = [state[invariant.table].rows() for state in done.states]
-    broken = [k for k, rows in enumerate(states) if invariant.violations(rows)]
+    versions = [
+        {name: state[name].rows() if name in state else () for name in invariant.tables}
+        for state in done.states
+    ]
+    pairs = [TableVersions(now, before) for before, now in pairwise([versions[0], *versions])]
+    broken = [k for k, one in enumerate(pairs) if invariant.violations(one)]
     return bool(broken) and broken[0] == answer.violation.version and broken[0] > 0
 
 

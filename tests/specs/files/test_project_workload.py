@@ -403,6 +403,34 @@ def test_tests_of_dbt_are_invariants():
     assert answer.violation.jobs == ("orders",)
 
 
+def test_accepted_values_and_relationships_are_invariants(tmp_path):
+    def change(nodes):
+        given = next(
+            one for one in nodes.values() if one.get("alias", "").startswith("relationships")
+        )
+        given |= {"attached_node": "model.shop.orders", "column_name": "customer"}
+        given["depends_on"]["nodes"] = ["model.shop.customers", "model.shop.orders"]
+        given["test_metadata"]["kwargs"] |= {"column_name": "customer", "field": "id"}
+        given["config"]["where"] = "amount > 0"
+        other = json.loads(json.dumps(given))
+        other |= {"unique_id": "test.shop.values", "config": {}}
+        other["test_metadata"] = {
+            "name": "accepted_values",
+            "kwargs": {"column_name": "amount", "values": [1, 2], "quote": False},
+        }
+        nodes["test.shop.values"] = other
+
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert {
+        "orders: customer references customers(id) where amount > 0",
+        "orders: check(amount IN (1, 2))",
+    } <= {one.name for one in work.invariants}
+    (said,) = (one for one in workload(str(SHOP), ddl=HOOKS).left_out if "refers to" in one)
+    assert said == (
+        "The test that customers.country refers to countries is passed over: no job uses countries."
+    )
+
+
 def test_a_key_of_a_view_without_ddl_mends_the_model():
     """A test of the view that the model selects from."""
     work = workload(str(SHOP), ddl=HOOKS)

@@ -143,7 +143,11 @@ def test_tests_are_invariants():
         ("not null", "orders", ("id",), "models/marts/marts.yml"),
         ("not null", "orders", ("day",), "models/marts/marts.yml"),
         ("unique", "customers", ("id",), "models/marts/marts.yml"),
+        ("references", "customers", ("country",), "models/marts/marts.yml"),
     ]
+    assert (found.invariants[-1].parent, found.invariants[-1].key) == (
+        "seed.shop.countries", "code",
+    )  # fmt: skip
 
 
 def test_a_combination_of_columns_and_a_condition(tmp_path):
@@ -151,6 +155,7 @@ def test_a_combination_of_columns_and_a_condition(tmp_path):
         return node(
             name, "m", resource_type="test", config={"where": where},
             test_metadata={"name": name, "namespace": namespace, "kwargs": kwargs},
+            attached_node="model.p.m",
         )  # fmt: skip
 
     nodes = {
@@ -162,13 +167,22 @@ def test_a_combination_of_columns_and_a_condition(tmp_path):
         "d": test("not_null", "mine", column_name="x"),
         "e": test("accepted_values", column_name="x"),
         "f": test("unique_combination_of_columns", "dbt_utils", combination_of_columns=3),
+        "g": test("accepted_values", column_name="x", values=["a", "it's"]),
+        "h": test("accepted_values", column_name="x", values=[1, 2], quote=False),
+        "i": test("relationships", column_name="x", to="ref('m')", field="id"),
+        "j": test("relationships", column_name="x", to="ref('m')", field="id + 1"),
     }
     nodes = {f"test.p.{key}": one | {"unique_id": f"test.p.{key}"} for key, one in nodes.items()}
     found = read_manifest(written(tmp_path, document(nodes=nodes | {"model.p.m": node("m")})))
     assert [one[:4] for one in found.invariants] == [
         ("unique", "model.p.m", ("x", "y"), None),
         ("not null", "model.p.m", ("x",), "day > 3"),
+        ("values", "model.p.m", ("x",), None),
+        ("values", "model.p.m", ("x",), None),
+        ("references", "model.p.m", ("x",), None),
     ]
+    assert [one.values for one in found.invariants[2:4]] == [("'a'", "'it''s'"), ("1", "2")]
+    assert (found.invariants[4].parent, found.invariants[4].key) == ("model.p.m", "id")
 
 
 def test_hooks_in_the_order_of_dbt():

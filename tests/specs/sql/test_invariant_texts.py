@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import string
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.execution.postconditions import violated_queries
 from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.invariant import TableVersions
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs.sql.guards import insert_as_merge, with_condition
 from isolitmus.specs.sql.invariants import read_invariant
@@ -74,6 +76,17 @@ def test_forms(text, table, columns, most):
         ("SELECT * FROM t LIMIT 3", "not a query on one table"),
         ("SELECT sum(id) FROM t", "not modelled"),
         ("SELECT * FROM", "--keeps"),
+        ("id references x(id)", "unknown table 'x'"),
+        ("id references s(idd)", "s has no column 'idd'; did you mean 'id'"),
+        ("id references s(w)", "t.id is INT and s.w is STRING"),
+        ("(id, v) references s(id)", "2 columns and 1 key column"),
+        ("id references s()", "is no column"),
+        ("t: sum(v) unchanged", "is STRING; sums of integers and decimals"),
+        ("t: sum(1) unchanged", "not modelled; write sum(column)"),
+        ("t: sum(idd) unchanged", "unknown column 'idd'"),
+        ("t: avg(id) unchanged", "is no invariant"),
+        ("SELECT t.* FROM t ANTI JOIN s ON t.id = s.id", "add id IS NOT NULL to the query"),
+        ("SELECT t.* FROM t ANTI JOIN s ON t.id > s.id", "not a query on one table"),
     ],
 )
 def test_mistakes(text, said):
@@ -116,8 +129,33 @@ STATED = st.sampled_from(
 @given(ROWS, STATED)
 def test_the_model_and_duckdb_find_the_same_violations(rows, text):
     found = read(text)
-    said = violated_queries(TABLES["t"], tuple(rows), [found.query])
-    assert bool(found.violations(tuple(rows))) == bool(said)
+    said = violated_queries([(TABLES["t"], tuple(rows))], [found.query])
+    assert bool(found.violations(TableVersions({"t": tuple(rows)}, {}))) == bool(said)
+
+
+RELATED = st.sampled_from(
+    (
+        "id references s(id)", "(id, v) references s(id, w) where day IS NULL", "t: id references t(id)",
+        "SELECT t.* FROM t ANTI JOIN s ON t.v = s.w WHERE t.v IS NOT NULL AND t.id = 1",
+        "t: sum(id) unchanged", "t: sum(id + 1) >= before where v = 'a'", "t: count(*) <= before where id > 1",
+        "SELECT 1 WHERE (SELECT count(*) FROM t WHERE v = 'b') <> (SELECT count(*) FROM before WHERE v = 'b')",
+    )
+)  # fmt: skip
+
+
+@given(ROWS, ROWS, RELATED)
+def test_the_model_and_duckdb_agree_on_references_and_totals(rows, others, text):
+    """The other rows are those of s, and those of t before."""
+    found = read(text)
+    assert read(found.query).query == found.query
+    rows, others = tuple(rows), tuple(others)
+    tables = {"t": rows, "s": others}
+    before = (dataclasses.replace(TABLES["t"], name="before"), others)
+    said = violated_queries(
+        [*((TABLES[name], some) for name, some in tables.items()), before], [found.query]
+    )
+    violated = found.violations(TableVersions(tables, {"t": others}))
+    assert bool(violated) == bool(said)
 
 
 NUMBERED = "row_number() OVER (PARTITION BY {} ORDER BY b)"

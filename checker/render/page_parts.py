@@ -10,7 +10,7 @@ from hashlib import sha256
 from html import unescape
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.render.colours import DARK, LIGHT
+from isolitmus.checker.render.colours import DARK, LIGHT, picture_style
 from isolitmus.checker.render.graph_picture import arrows, edge_sentence, graph_svg
 from isolitmus.checker.render.verdicts import because
 from isolitmus.model.display import capitalized, count_of
@@ -163,6 +163,7 @@ def _environment() -> Environment:
     environment.filters["parts"] = _parts
     environment.filters |= {"one_line": one_line, "begun": capitalized}
     environment.globals |= {"light": LIGHT, "dark": DARK}
+    environment.globals |= {"picture_style": picture_style}
     environment.globals |= {"many": count_of, "policy": POLICY}
     return environment
 

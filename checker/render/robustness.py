@@ -6,13 +6,13 @@ page has the same, with pictures of the smallest counterexamples and the litmus 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.job_examples import job_example
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.prediction import alternatives, enumeration, pair_sentences
 from isolitmus.checker.render.text_pictures import run_lines, timeline
-from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.workloads.cycle_patterns import LEMMAS
 from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.sql.statement import Read
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from isolitmus.checker.workloads.cycle_patterns import CyclePattern
     from isolitmus.checker.workloads.repairs import Repair
     from isolitmus.checker.workloads.robustness import Robustness
-    from isolitmus.model.litmus import Litmus
 
 __all__ = [
     "across_words",
     "answer_line",
+    "answer_style",
     "cell_lines",
     "end_words",
     "evidence_lines",
@@ -42,7 +42,6 @@ __all__ = [
     "robust_lines",
     "robust_page",
     "table_lines",
-    "test_statements",
 ]
 
 MEANT = {
@@ -66,6 +65,14 @@ SAID = {
     "unknown": "unknown",
 }
 """Verdicts in sentences."""
+STYLES = {
+    "safe": "never",
+    "kept": "never",
+    EXPLAINED: "sometimes",
+    "half done": "sometimes",
+    "unknown": "unknown",
+}
+"""Classes of cells that are not red."""
 SHOWN = 3
 COUNTS = {2: "Both", 3: "All three", 4: "All four"}
 
@@ -451,27 +458,16 @@ def robust_page(
         assumptions=list(dict.fromkeys(one for answer in answers for one in answer.assumptions)),
         lemmas=lemma_lines,
         capitalized=capitalized,
+        style=answer_style,
         level_words=level_word,
         patterns=pattern_words,
         costs=cost_lines,
         end=end_words,
         across=across_words,
-        statements=test_statements,
-        picture=_picture,
+        example=partial(job_example, workload=answers[0].workload),
     )
 
 
-def test_statements(test: Litmus) -> dict[str, str]:
-    """Return the initial statements and the transactions of a test, by name."""
-    several = len(test.init) > 1
-    rows = {
-        f"at the start{f' {k}' if several else ''}": one.sql for k, one in enumerate(test.init, 1)
-    }
-    return rows | {name: one.sql for name, one in test.transactions.items()}
-
-
-def _picture(answer: Robustness) -> str:
-    """Return the timeline of the smallest counterexample, with the outcome of each transaction."""
-    assert answer.worst is not None
-    test = answer.worst.test
-    return timeline_svg(test.schedule, run(test, protocol(answer.protocol)).run)
+def answer_style(word: str) -> str:
+    """Return the class of a cell with a verdict, or with an answer about an invariant."""
+    return STYLES.get(word, "always")

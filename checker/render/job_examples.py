@@ -39,7 +39,7 @@ class ExampleTransaction:
     statement: str
     """Name of the statement; empty if the transaction was made from none."""
     place: str
-    """File, line and column of the statement; empty if they are not known."""
+    """File, line and column of the statement; empty if it is in no file."""
     written: tuple[str, ...]
     """SQL as the user wrote it, each text in one line: the queries of ``let``, then the statement.
     """
@@ -142,7 +142,7 @@ def _beside(
     name: str, one: JobStatement, executed: tuple[str, ...], values: dict[str, str]
 ) -> ExampleTransaction:
     written = (*(_set_by(each, query.sql) for each, query in one.let.items()), one_line(one.sql))
-    place = "" if one.location is None else str(one.location)
+    place = "" if one.location is None or one.location.path is None else str(one.location)
     shown = (
         f"{parameter if parameter.endswith('()') else f':{parameter}'} = {value}"
         for parameter, value in values.items()

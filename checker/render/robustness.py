@@ -31,6 +31,7 @@ __all__ = [
     "answer_line",
     "answer_style",
     "cell_lines",
+    "earlier_counterexample",
     "end_words",
     "evidence_lines",
     "legend_lines",
@@ -286,15 +287,11 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     worst = answer.worst
     if worst is None:
         return
-    for other in before:
-        if (
-            other.worst is not None
-            and other.worst.danger.key == worst.danger.key
-            and other.protocol == answer.protocol
-        ):
-            yield f"  {pattern_words(answer, told=False)}."
-            yield f"  The smallest counterexample is that of {other.promise} above."
-            return
+    other = earlier_counterexample(answer, before)
+    if other is not None:
+        yield f"  {pattern_words(answer, told=False)}."
+        yield f"  The smallest counterexample is that of {other.promise} above."
+        return
     yield f"  {pattern_words(answer)}."
     only_conflicts = [one for one in answer.counterexamples if one.explained]
     by_results = "" if worst.explained or not only_conflicts else " whose results violate it"
@@ -306,6 +303,21 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     yield ""
     yield from (f"  {line}" for line in end_words(answer))
     yield from (f"  {line}" for line in across_words(worst.danger))
+
+
+def earlier_counterexample(answer: Robustness, before: Sequence[Robustness]) -> Robustness | None:
+    """Return the answer before this one whose smallest counterexample has the same pattern."""
+    worst = answer.worst
+    if worst is None:
+        return None
+    for other in before:
+        if (
+            other.worst is not None
+            and other.worst.danger.key == worst.danger.key
+            and other.protocol == answer.protocol
+        ):
+            return other
+    return None
 
 
 def end_words(answer: Robustness) -> list[str]:
@@ -442,10 +454,18 @@ def robust_page(
     ``repairs`` holds those of an answer, by promise and protocol, if they were asked for, and
     ``invariants`` what the page shows of invariants.
     """
+    proofs = _same_proof(answers)
+    first = {(one.promise, one.protocol): alike for alike in proofs for one in alike[:1]}
+    later = [one for alike in proofs for one in alike[1:]]
     return render_template(
         "robust.html.j2",
         workload=answers[0].workload,
-        answers=answers,
+        answers=[one for one in answers if not any(one is other for other in later)],
+        alike=first,
+        same={
+            (one.promise, one.protocol): earlier_counterexample(one, answers[:k])
+            for k, one in enumerate(answers)
+        },
         answer=answer_line(answers).removeprefix(f"{answers[0].workload.title}: "),
         repairs=repairs,
         invariants=invariants,
@@ -456,7 +476,7 @@ def robust_page(
         verdicts={k: v for k, v in VERDICTS.items() if k in {one.verdict for one in answers}},
         need=list(need_lines(answers)),
         assumptions=list(dict.fromkeys(one for answer in answers for one in answer.assumptions)),
-        lemmas=lemma_lines,
+        proof=proof_lines,
         capitalized=capitalized,
         style=answer_style,
         level_words=level_word,

@@ -104,7 +104,7 @@ def test_each_cell_has_a_class_a_word_and_exceptions():
 
 def test_pages_are_well_formed_and_load_nothing():
     work = shop().workload
-    answers = list(decide_all(work, tuple(map(protocol, LEVELS)), PROMISES))
+    answers = list(decide_all(work, map_levels(), PROMISES))
     pages = [shop_page(), robust_page(answers, {}, MADE)]
     for page in pages:
         outline = check_form(page)
@@ -154,7 +154,7 @@ parameters = { day = "INT" }
 def test_what_a_file_says_is_escaped():
     work = evil_work()
     found = predict_workload(work, LEVELS[0])
-    specs = tuple(map(protocol, LEVELS))
+    specs = map_levels()
     kept = list(decide_invariants(work, specs))
     answers = list(decide_all(work, specs, PROMISES))
     for page in (
@@ -169,6 +169,34 @@ def test_what_a_file_says_is_escaped():
     page = prediction_page(found, MADE)
     assert ("unknown", "unknown") in cells(page)
     assert ("never", "never") in cells(page)
+
+
+def test_equal_proofs_and_equal_counterexamples_stand_once_on_the_page():
+    page = robust_page(list(decide_all(shop().workload, map_levels(), PROMISES)), {}, MADE)
+    check_form(page)
+    assert page.count("<p>Proved: ") == 2
+    assert page.count("<svg") == 2
+    two = read_workload(
+        "".join(
+            f'[tables.{name}]\ncolumns = "id INT"\n[jobs.to_{name}]\n'
+            f'sql = "INSERT INTO {name} SELECT count(*) FROM {other}"\n'
+            for name, other in (("x", "y"), ("y", "x"))
+        ),
+        "two",
+    )
+    answers = list(decide_all(two, map_levels(), PROMISES))
+    page = robust_page(answers, {}, MADE)
+    check_form(page)
+    assert len(answers) == 6
+    assert page.count("<svg") == 4
+    assert (
+        page.count('The smallest counterexample is that of <a href="#write-serializable-delta') == 2
+    )
+    assert "1 further pattern of statements, with litmus files" in page
+
+
+def map_levels():
+    return tuple(map(protocol, LEVELS))
 
 
 WORDS = st.sampled_from(["never", "always", "when", "apart", "unknown"])

@@ -16,7 +16,7 @@ from isolitmus.checker.render.run_panels import ShownTable, at_every_version
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.specs.files.catalogue import protocol as named_protocol
-from isolitmus.specs.sql.parameters import bound_literals, one_line
+from isolitmus.specs.sql.parameters import any_version, bound_literals, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +141,8 @@ def _statements_named(name: str, workload: Workload) -> Iterator[JobStatement]:
 def _beside(
     name: str, one: JobStatement, executed: tuple[str, ...], values: dict[str, str]
 ) -> ExampleTransaction:
-    written = (*(_set_by(each, query.sql) for each, query in one.let.items()), one_line(one.sql))
+    queries = (_set_by(each, query.sql) for each, query in one.let.items())
+    written = (*queries, any_version(one_line(one.sql)))
     place = "" if one.location is None or one.location.path is None else str(one.location)
     shown = (
         f"{parameter if parameter.endswith('()') else f':{parameter}'} = {value}"

@@ -20,7 +20,6 @@ from isolitmus.checker.render.page_parts import render_template
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import capitalized
 from isolitmus.model.errors import Limit
-from isolitmus.specs.sql.parameters import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +46,7 @@ class ShownFinding:
     number: int
     """Number on the page, from 1."""
     sites: tuple[tuple[str, str, str], ...]
-    """Place, name and SQL of each statement concerned."""
+    """Place, name and SQL of each statement concerned; its SQL is empty if it is not known."""
     examples: tuple[tuple[str, JobExample], ...]
     """Smallest schedules, each with its title."""
     is_left_out: bool = False
@@ -117,8 +116,8 @@ def _shown_findings(
 ) -> Iterator[ShownFinding]:
     """Yield the new findings, the first ones that can have examples with them."""
     work = result.workload
-    texts = {one.name: one_line(one.sql) for one in work.statements}
-    texts |= {one.name: one_line(one.sql) for one in work.unread}
+    texts = {one.name: one.sql for one in work.statements}
+    texts |= {one.name: one.sql for one in work.unread}
     examined, ended = 0, False
     for number, one in enumerate(result.new, 1):
         sites = tuple(

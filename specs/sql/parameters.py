@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BLANK",
     "CLOCKS",
+    "any_version",
     "bind_text",
     "bound_literals",
     "marked_version",
@@ -201,6 +202,17 @@ INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 """Version of the n-th init statement in SQL."""
 ALIAS = re.compile(r"\{alias(?:\[(\w+)\])?\}")
 """Another path to the files of a table."""
+
+
+def any_version(sql: str) -> str:
+    """Return the text in words where a job restores or reads some earlier version.
+
+    Examples
+    --------
+    >>> any_version("RESTORE TABLE t TO VERSION AS OF {init[1]}")
+    'RESTORE TABLE t TO VERSION AS OF (any earlier version)'
+    """
+    return INIT.sub("(any earlier version)", sql)
 
 
 def with_markers(sql: str) -> str:

@@ -151,6 +151,27 @@ parameters = { day = "INT" }
     assert shown.transactions[1].statement == "append"
 
 
+def test_a_restore_is_of_any_version():
+    """Its text has a marker of litmus tests, which no user wrote."""
+    work = read_workload(
+        """
+ddl = "CREATE TABLE t (id INT) USING delta"
+[jobs]
+back = "RESTORE TABLE t TO VERSION AS OF 3"
+add = "INSERT INTO t VALUES (1)"
+""",
+        "back",
+    )
+    found = predict_workload(work, LEVELS[0])
+    page = prediction_page(found, MADE)
+    assert "<code>RESTORE TABLE t TO VERSION AS OF (any earlier version)</code>" in page
+    tests = [test for one in found.meetings for test in one.examples.values()]
+    shown = [one for test in tests for one in job_example(test, LEVELS[0], work).transactions]
+    assert {one.written for one in shown if one.statement == "back"} == {
+        ("RESTORE TABLE t TO VERSION AS OF (any earlier version)",)
+    }
+
+
 def test_what_a_file_says_is_escaped():
     work = evil_work()
     found = predict_workload(work, LEVELS[0])

@@ -80,6 +80,18 @@ def lint_page(
         Returns the path of a place's file as the user names it.
     budget : Budget, optional
         Limits of the search for examples; findings that remain are shown without.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from isolitmus.checker.lint.finding import LintResult
+    >>> from isolitmus.checker.render.page_parts import PageOrigin
+    >>> from isolitmus.specs.files.workload_sources import workload
+    >>> result = LintResult(workload("shop"), "delta-serializable", Path(), frozenset())
+    >>> made = PageOrigin("isolitmus 0.1.0", "2026-01-01", "isolitmus lint shop")
+    >>> page = lint_page(result, made, str, path=lambda place: place.file)
+    >>> "No findings; 5 statements in 0 files." in page
+    True
     """
     shown = tuple(_shown_findings(result, show, budget or Budget()))
     by_file: dict[str, list[ShownFinding]] = {}

@@ -54,7 +54,7 @@ FINDING = re.compile(r"^\S.*:\d+:\d+: ISO\d{3} ")
 RULES_HELP = "Rules that are on: codes, or beginnings of codes, separated by commas."
 
 
-@check_output_paths(out=False, save=True)
+@check_output_paths(out=False, save=True, html=False)
 def lint(
     paths: Annotated[
         list[str] | None,
@@ -107,6 +107,9 @@ def lint(
         typer.Option(
             metavar="FOLDER", help="Write the smallest examples to this folder as litmus files."
         ),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result as an HTML page.")
     ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Neither read nor write .isolitmus_cache.")
@@ -167,6 +170,12 @@ def lint(
     _show(result, form, out, baseline=settings.baseline is not None)
     if save is not None:
         _save(result, save)
+    if html is not None:
+        from isolitmus.checker.render.lint_page import lint_page
+        from isolitmus.cli.output import made_by_command
+
+        page = lint_page(result, made_by_command(), _place_words, path=_path_words, budget=budget)
+        write_whole(html, page)
     return _status(result, strict=settings.strict)
 
 

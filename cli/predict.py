@@ -153,7 +153,7 @@ def predict(
     if save is not None:
         _save(found, save)
     if html is not None:
-        from isolitmus.checker.render.prediction import prediction_page
+        from isolitmus.checker.render.prediction_page import prediction_page
         from isolitmus.cli.output import made_by_command
 
         write_whole(

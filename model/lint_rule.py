@@ -34,6 +34,8 @@ class LintRule(NamedTuple):
     """Whether the rule is on if nothing is selected."""
     unknown: bool = False
     """Whether a finding says that an answer is unknown; with ``--strict`` it fails."""
+    mend: str = ""
+    """Change after which the finding is gone, as in docs/lint.md."""
 
     @property
     def anchor(self) -> str:
@@ -48,49 +50,76 @@ _EVERY = (
         "The statement is outside the SQL that isolitmus models, so its conflicts are unknown.",
         "note",
         unknown=True,
+        mend=(
+            "correct the name, declare the table, or move a statement that changes the table"
+            " out of the jobs."
+        ),
     ),
-    LintRule("ISO002", "unused-ignore", "The ignore comment suppresses no finding.", "warning"),
+    LintRule(
+        "ISO002",
+        "unused-ignore",
+        "The ignore comment suppresses no finding.",
+        "warning",
+        mend="remove the comment.",
+    ),
     LintRule(
         "ISO003",
         "invalid-ignore",
         "The ignore comment has no code, or a code that no rule has.",
         "warning",
+        mend="write the code of a rule.",
     ),
     LintRule(
         "ISO004",
         "job-never-runs",
         "No parameter values satisfy the condition of the job.",
         "warning",
+        mend="correct the condition.",
     ),
     LintRule(
         "ISO101",
         "upsert-may-insert-a-key-twice",
         "Runs of the jobs may leave two rows with a key that is to be unique.",
         "error",
+        mend=(
+            'let the source have one row for each key. isolitmus robust --keeps "unique(id)"'
+            " --repairs looks for changes with which the key is proved."
+        ),
     ),
     LintRule(
         "ISO102",
         "invariant-may-break",
         "Runs of the jobs may leave a table that violates an invariant.",
         "error",
+        mend=("leave out the rows that violate it (WHERE day IS NOT NULL), or correct the source."),
     ),
     LintRule(
         "ISO201",
         "jobs-may-conflict",
         "Some concurrent runs of the two statements end with an abort of one of them.",
         "warning",
+        mend=(
+            "let the scheduler keep the two apart and write that into schedule, partition the"
+            " table so that they touch different partitions, or retry. isolitmus predict"
+            " --remedies tries such changes and says what they end."
+        ),
     ),
     LintRule(
         "ISO202",
         "jobs-always-conflict",
         "Whenever both statements write something concurrently, the one that commits last aborts.",
         "error",
+        mend=(
+            "name the partition with a literal in the condition of a MERGE, or let one job do"
+            " the work of both."
+        ),
     ),
     LintRule(
         "ISO301",
         "not-write-serializable",
         "Overlapping runs may leave a table that no serial order of the jobs produces.",
         "error",
+        mend="isolitmus robust --repairs finds changes with which the promise is proved.",
     ),
     LintRule(
         "ISO302",
@@ -98,6 +127,7 @@ _EVERY = (
         "Overlapping runs may leave versions that the order of the log does not produce serially.",
         "warning",
         default=False,
+        mend="set the isolation level to Serializable, or keep the two apart.",
     ),
     LintRule(
         "ISO303",
@@ -105,6 +135,7 @@ _EVERY = (
         "It is unknown whether a rule holds for the statements.",
         "note",
         unknown=True,
+        mend="write the condition with columns of supported types.",
     ),
 )
 RULES = {rule.code: rule for rule in _EVERY}

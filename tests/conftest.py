@@ -29,7 +29,9 @@ from hypothesis.internal.conjecture import providers
 from isolitmus.cli.main import main
 from isolitmus.conformance import open_session
 
-pytest.register_assert_rewrite("pages", "case_checks")  # so that their assertions count
+pytest.register_assert_rewrite(
+    "pages", "case_checks", "html_pages"
+)  # so that their assertions count
 SEED = Path(__file__).with_name("seed.txt")
 """It goes up by one with every landing, never back, and never past one that failed
 (docs/CONTRIBUTING.md).

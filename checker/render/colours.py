@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DARK", "LIGHT", "PICTURE", "Theme", "coloured", "picture_style"]
 
-Theme = Literal["auto", "light", "dark"]
-"""Colours of a picture; ``auto`` follows the viewer's setting (``prefers-color-scheme``)."""
+Theme = Literal["auto", "light", "dark", "page"]
+"""Colours of a picture; ``auto`` follows the viewer's setting (``prefers-color-scheme``).
+
+With ``page`` the picture has no style: the page that it is part of has it, once for all pictures.
+"""
 
 LIGHT = {
     "page": "#ffffff",
@@ -27,6 +30,8 @@ LIGHT = {
     "bad-page": "#fdeceb",
     "good": "#17683a",
     "good-page": "#e6f4ea",
+    "perhaps": "#7a4a00",
+    "perhaps-page": "#fdf1d8",
     "link": "#0b57b0",
     "on": "#ffffff",
 }
@@ -41,6 +46,8 @@ DARK = {
     "bad-page": "#3a1f1e",
     "good": "#84d6a4",
     "good-page": "#17301f",
+    "perhaps": "#f0c36a",
+    "perhaps-page": "#352a12",
     "link": "#8fc1ff",
     "on": "#15181c",
 }
@@ -117,6 +124,8 @@ def picture_style(theme: Theme = "auto") -> str:
         case "auto":
             dark = f"@media (prefers-color-scheme: dark) {{\n{coloured(DARK)}\n}}"
             return f"{fixed}\n{coloured(LIGHT)}\n{dark}"
+        case "page":
+            return ""
     assert_never(theme)
 
 

@@ -6,23 +6,22 @@ repairs, and assumptions.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.job_examples import job_example
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.prediction import enumeration
 from isolitmus.checker.render.robustness import (
+    answer_style,
     cell_lines,
     cost_lines,
     level_word,
-    test_statements,
 )
 from isolitmus.checker.render.text_pictures import run_lines, timeline
-from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.invariant import GroupLimit, Reference, Total
 from isolitmus.model.sql.values import show_row
-from isolitmus.specs.files.catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -234,7 +233,9 @@ def invariants_page(
         capitalized=capitalized,
         level_words=level_word,
         costs=cost_lines,
-        statements=test_statements,
+        style=answer_style,
+        example=partial(job_example, workload=answers[0].workload),
+        has_examples=any(one.violations for one in answers),
     )
 
 
@@ -254,11 +255,4 @@ def invariants_shown(
         "proof": proof_of_invariant,
         "violation": violation_words,
         "rows": rows_of_violation,
-        "picture": _picture,
     }
-
-
-def _picture(answer: InvariantAnswer, found: InvariantViolation) -> str:
-    """Return the timeline of a violation, with the outcome of each transaction."""
-    test = found.test
-    return timeline_svg(test.schedule, run(test, protocol(answer.protocol)).run)

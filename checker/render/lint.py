@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.baseline_file import BaselineEntry
 
 __all__ = [
+    "SEVERITIES",
+    "baseline_entry_words",
     "finding_details",
     "finding_message",
     "finding_title",
@@ -138,13 +140,14 @@ def lint_lines(result: LintResult, show: Callable[[Place], str] = str) -> Iterat
     if result.new:
         yield ""
     for entry in result.gone:
-        yield f"no longer found, remove it with --update-baseline: {_entry_words(entry)}"
+        yield f"no longer found, remove it with --update-baseline: {baseline_entry_words(entry)}"
     if result.gone:
         yield ""
     yield from _conclusion(result)
 
 
-def _entry_words(entry: BaselineEntry) -> str:
+def baseline_entry_words(entry: BaselineEntry) -> str:
+    """Return a finding of the baseline in one line."""
     return f"{entry.code} {', '.join(entry.files)}: {entry.title}"
 
 
@@ -299,7 +302,7 @@ def lint_markdown(result: LintResult, show: Callable[[Place], str]) -> Iterator[
         yield ""
         yield "No longer found:"
         yield ""
-        yield from (f"- {markdown_text(_entry_words(entry))}" for entry in result.gone)
+        yield from (f"- {markdown_text(baseline_entry_words(entry))}" for entry in result.gone)
     if result.ended is not None:
         yield ""
         yield markdown_text(f"{capitalized(result.ended)}; the remaining questions were not asked.")

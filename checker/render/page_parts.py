@@ -10,13 +10,13 @@ from hashlib import sha256
 from html import unescape
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.render.colours import DARK, LIGHT
+from isolitmus.checker.render.colours import DARK, LIGHT, picture_style
 from isolitmus.checker.render.graph_picture import arrows, edge_sentence, graph_svg
 from isolitmus.checker.render.verdicts import because
 from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.errors import visible
 from isolitmus.model.sql.values import show_row
-from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.parameters import any_version, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -161,10 +161,16 @@ def _environment() -> Environment:
     )
     environment.filters["rows"] = _rows
     environment.filters["parts"] = _parts
-    environment.filters |= {"one_line": one_line, "begun": capitalized}
+    environment.filters |= {"as_written": _as_written, "begun": capitalized}
     environment.globals |= {"light": LIGHT, "dark": DARK}
+    environment.globals |= {"picture_style": picture_style}
     environment.globals |= {"many": count_of, "policy": POLICY}
     return environment
+
+
+def _as_written(sql: str) -> str:
+    """Return the SQL of a job in one line."""
+    return any_version(one_line(sql))
 
 
 def _rows(rows: Rows) -> list[str]:

@@ -1,15 +1,11 @@
-"""Predictions as text and as an HTML page.
-
-The text has a grid of all pairs, the answer in one line, a legend, a sentence for each kind of
-conflict, and assumptions. The page has the same, with the smallest example of each conflict as a
-litmus file.
+"""Predictions as text: a grid of all pairs, the answer in one line, a legend, a sentence for each
+kind of conflict, and assumptions.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.workloads.abort_examples import COMMITS, FAILS, NO_OP
 from isolitmus.checker.workloads.prediction import WORDS as COMPARISONS
 from isolitmus.checker.workloads.table_alterations import altering_statements
@@ -20,27 +16,37 @@ from isolitmus.model.sql.statement import Read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.repairs import JobChange
     from isolitmus.model.workload import Workload
 
 __all__ = [
+    "ALTERS_NOTHING",
+    "CAN_ABORT",
+    "IN_BETWEEN",
+    "LISTED",
+    "OTHER_TABLES",
     "alternatives",
+    "are_tables_apart",
     "assumed_lines",
     "change_lines",
     "change_words",
     "enumeration",
     "grid_row",
+    "meeting_sentence",
     "meeting_words",
+    "named_winner",
     "pair_sentences",
+    "pair_sign",
     "prediction_head",
     "prediction_lines",
-    "prediction_page",
     "prediction_rest",
+    "sign_meanings",
     "summary_line",
+    "symbolic_condition",
     "table_grids",
     "unread_lines",
+    "writers_by_table",
 ]
 
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
@@ -53,6 +59,7 @@ LISTED = 6
 """Maximum number of statements that the answer names."""
 ALTERS_NOTHING = "An ALTER TABLE or COMMENT ON that changes nothing counts as writing nothing."
 IN_BETWEEN = "between its snapshot and its commit"
+OTHER_TABLES = "Statements that write to different tables never conflict (proved)."
 
 
 def prediction_lines(prediction: JobPrediction) -> Iterator[str]:
@@ -89,37 +96,56 @@ def table_grids(prediction: JobPrediction) -> Iterator[str]:
     Statements that may concern any table are in no grid. A last line says what is proved of
     statements that write to different tables.
     """
-    statements = prediction.workload.statements
-    targets = {
-        one.name: one.statement.target for one in statements if not isinstance(one.statement, Read)
-    }
-    unread = {one.name: one for one in prediction.workload.unread}
     rows = prediction.rows
-    for table in dict.fromkeys(targets[name] for name in rows if name in targets):
-        names = [
-            name
-            for name in rows
-            if targets.get(name) == table
-            or (name in unread and unread[name].tables and unread[name].may_concern(table))
-        ]
+    for names in writers_by_table(prediction).values():
         cells = "  ".join(f"{name:<{_width(name)}}" for name in names)
         yield ""
         yield f"{'':<{max(map(len, names))}}  {cells}".rstrip()
         for name in names:
             yield grid_row([one for one in rows[name] if one.winner in names])
+    if are_tables_apart(prediction):
+        yield ""
+        yield OTHER_TABLES
+
+
+def writers_by_table(prediction: JobPrediction) -> dict[str, list[str]]:
+    """Return the statements that write to each table, or may if not understood."""
+    targets, rows = _targets(prediction), prediction.rows
+    unread = {one.name: one for one in prediction.workload.unread}
+    return {
+        table: [
+            name
+            for name in rows
+            if targets.get(name) == table
+            or (name in unread and unread[name].tables and unread[name].may_concern(table))
+        ]
+        for table in dict.fromkeys(targets[name] for name in rows if name in targets)
+    }
+
+
+def are_tables_apart(prediction: JobPrediction) -> bool:
+    """Return whether statements that write to different tables are proved never to conflict."""
+    targets = _targets(prediction)
     others = [
         one
         for one in prediction.meetings
         if {one.loser, one.winner} <= targets.keys() and targets[one.loser] != targets[one.winner]
     ]
-    if others and all(one.word in SIGNS and one.word != "unknown" for one in others):
-        yield ""
-        yield "Statements that write to different tables never conflict (proved)."
+    return bool(others) and all(one.word in ("never", "apart") for one in others)
+
+
+def _targets(prediction: JobPrediction) -> dict[str, str]:
+    """Return the table that each statement writes to, by name."""
+    return {
+        one.name: one.statement.target
+        for one in prediction.workload.statements
+        if not isinstance(one.statement, Read)
+    }
 
 
 def grid_row(row: Sequence[PairPrediction]) -> str:
     """Return one row of the grid: a statement, with each statement that commits in between."""
-    cells = "  ".join(f"{_sign(one):<{_width(one.winner)}}" for one in row)
+    cells = "  ".join(f"{pair_sign(one):<{_width(one.winner)}}" for one in row)
     return f"{row[0].loser:<{max(len(one.winner) for one in row)}}  {cells}".rstrip()
 
 
@@ -132,7 +158,8 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     yield ""
     yield summary_line(prediction)
     yield ""
-    yield from (f"  {line}" for line in _legend(prediction.meetings))
+    meanings = sign_meanings(prediction.meetings)
+    yield from (f"  {sign}  {meant}" for sign, meant in meanings.items())
     unread = {one.name for one in prediction.workload.unread}
     sentences = [
         line
@@ -233,8 +260,8 @@ def change_words(change: JobChange) -> Iterator[str]:
     yield from pair_sentences(change.brings, form, "can now abort")
     narrowed: dict[tuple[str, str], list[str]] = {}
     for loser, winner, when in change.narrows:
-        key = loser, enumeration([_symbolic(one, loser, winner) for one in when])
-        narrowed.setdefault(key, []).append(_named(loser, winner))
+        key = loser, enumeration([symbolic_condition(one, loser, winner) for one in when])
+        narrowed.setdefault(key, []).append(named_winner(loser, winner))
     for (loser, condition), winners in narrowed.items():
         yield f"{loser} conflicts with {enumeration(winners)} only if {condition}"
     yield from (f"cost: {cost}" for cost in change.costs)
@@ -250,11 +277,12 @@ def _by_loser(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
     """Group pairs by their first statement."""
     found: dict[str, list[str]] = {}
     for loser, winner in pairs:
-        found.setdefault(loser, []).append(_named(loser, winner))
+        found.setdefault(loser, []).append(named_winner(loser, winner))
     return found
 
 
-def _named(loser: str, winner: str) -> str:
+def named_winner(loser: str, winner: str) -> str:
+    """Return the name of a concurrent statement, or "another run" of the same one."""
     return f"another run of {loser}" if winner == loser else winner
 
 
@@ -281,9 +309,9 @@ def _joined(names: Sequence[str], word: str) -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
-def _legend(meetings: Sequence[PairPrediction]) -> Iterator[str]:
-    """Yield the signs of a grid that occur, each with its meaning."""
-    signs = {sign for one in meetings for sign in _sign(one)}
+def sign_meanings(meetings: Sequence[PairPrediction]) -> dict[str, str]:
+    """Return the signs of a grid that occur, each with its meaning."""
+    signs = {sign for one in meetings for sign in pair_sign(one)}
     meaning = {c.letter: f"can abort with {name} (example found)" for name, c in CONFLICTS.items()}
     meaning |= {
         "!": "always aborts, if both write something (proved)",
@@ -291,14 +319,14 @@ def _legend(meetings: Sequence[PairPrediction]) -> Iterator[str]:
         "-": "the two never run at the same time",
         "?": "unknown: neither an example nor a proof was found",
     }
-    yield from (f"{sign}  {meant}" for sign, meant in meaning.items() if sign in signs)
+    return {sign: meant for sign, meant in meaning.items() if sign in signs}
 
 
-def _sign(meeting: PairPrediction) -> str:
+def pair_sign(meeting: PairPrediction) -> str:
     """Return the sign of a pair: letters of its exceptions, "?" for perhaps, "!" for always."""
     if meeting.word in SIGNS:
         return SIGNS[meeting.word]
-    letters = (CONFLICTS[name].letter if name in CONFLICTS else "x" for name in meeting.examples)
+    letters = (CONFLICTS[name].letter if name in CONFLICTS else "x" for name in meeting.exceptions)
     perhaps = "?" if meeting.perhaps else ""
     return "".join(letters) + perhaps + ("!" if meeting.word == "always" else "")
 
@@ -308,17 +336,19 @@ def _sentences(loser: str, meetings: Sequence[PairPrediction]) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for meeting in meetings:
         if meeting.word in (*CAN_ABORT, "unknown"):
-            alike.setdefault(_sentence(meeting), []).append(_named(loser, meeting.winner))
+            alike.setdefault(meeting_sentence(meeting), []).append(
+                named_winner(loser, meeting.winner)
+            )
     for k, (sentence, winners) in enumerate(alike.items()):
         yield sentence.format(alternatives(winners), "meanwhile" if k else IN_BETWEEN)
 
 
 def meeting_words(meeting: PairPrediction) -> str:
     """Return when the statement aborts, with which exceptions, and the outcome of a retry."""
-    return _sentence(meeting).format(_named(meeting.loser, meeting.winner), IN_BETWEEN)
+    return meeting_sentence(meeting).format(named_winner(meeting.loser, meeting.winner), IN_BETWEEN)
 
 
-def _sentence(meeting: PairPrediction) -> str:
+def meeting_sentence(meeting: PairPrediction) -> str:
     """Return the sentence about a pair, with placeholders for the winner and the time."""
     loser, winner = _qualified(meeting)
     commits = f"if {winner} commits {{}}"
@@ -350,7 +380,7 @@ def _qualified(meeting: PairPrediction) -> tuple[str, str]:
     own: list[str] = []
     others: list[str] = []
     for condition in meeting.condition:
-        text = _symbolic(condition, loser, winner)
+        text = symbolic_condition(condition, loser, winner)
         first, second = (f"{loser}'s ", f"{_other(loser, winner)}'s ")
         if text.startswith(first) and second not in text:
             own.append(f"with {text.removeprefix(first)}")
@@ -367,49 +397,12 @@ def _other(loser: str, winner: str) -> str:
     return "the other run" if winner == loser else winner
 
 
-def _symbolic(condition: str, loser: str, winner: str) -> str:
+def symbolic_condition(condition: str, loser: str, winner: str) -> str:
     """Return a condition on parameters with signs.
 
-    >>> _symbolic("a's :x is below a_2's :y", "a", "a")
+    >>> symbolic_condition("a's :x is below a_2's :y", "a", "a")
     "a's :x < the other run's :y"
     """
     for sign, words in COMPARISONS.items():
         condition = condition.replace(f" {words} ", f" {sign} ")
     return condition.replace(f"{loser}_2's ", "the other run's ") if winner == loser else condition
-
-
-WORDS = {"apart": "never at the same time", "unknown": "unknown", "never": "never"}
-
-
-def prediction_page(
-    prediction: JobPrediction, made: PageOrigin, changes: Sequence[JobChange] | None = None
-) -> str:
-    """Return the HTML page, without scripts or external resources, and with every text escaped.
-
-    ``changes`` are those that prevent conflicts, if they were asked for.
-    """
-    names = list(dict.fromkeys(meeting.loser for meeting in prediction.meetings))
-    return render_template(
-        "prediction.html.j2",
-        prediction=prediction,
-        workload=prediction.workload,
-        made=made,
-        names=names,
-        cells={(m.loser, m.winner): m for m in prediction.meetings},
-        word=_word,
-        summary=summary_line(prediction),
-        changes=changes,
-        alters=ALTERS_NOTHING if altering_statements(prediction.workload) else "",
-        change_words=change_words,
-        capitalized=capitalized,
-        words=meeting_words,
-    )
-
-
-def _word(meeting: PairPrediction) -> str:
-    """Return the content of a cell of the page's table."""
-    if meeting.word in WORDS:
-        return WORDS[meeting.word]
-    conditions = [_symbolic(one, meeting.loser, meeting.winner) for one in meeting.condition]
-    when = f" if {enumeration(conditions)}" if conditions else ""
-    return f"{'always' if meeting.certain else 'sometimes'}{when}"

@@ -6,13 +6,13 @@ page has the same, with pictures of the smallest counterexamples and the litmus 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.render.job_examples import job_example
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.prediction import alternatives, enumeration, pair_sentences
 from isolitmus.checker.render.text_pictures import run_lines, timeline
-from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.checker.workloads.cycle_patterns import LEMMAS
 from isolitmus.model.display import capitalized, count_of
 from isolitmus.model.sql.statement import Read
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from isolitmus.checker.workloads.cycle_patterns import CyclePattern
     from isolitmus.checker.workloads.repairs import Repair
     from isolitmus.checker.workloads.robustness import Robustness
-    from isolitmus.model.litmus import Litmus
 
 __all__ = [
     "across_words",
     "answer_line",
+    "answer_style",
     "cell_lines",
+    "earlier_counterexample",
     "end_words",
     "evidence_lines",
     "legend_lines",
@@ -42,7 +43,6 @@ __all__ = [
     "robust_lines",
     "robust_page",
     "table_lines",
-    "test_statements",
 ]
 
 MEANT = {
@@ -66,6 +66,14 @@ SAID = {
     "unknown": "unknown",
 }
 """Verdicts in sentences."""
+STYLES = {
+    "safe": "never",
+    "kept": "never",
+    EXPLAINED: "sometimes",
+    "half done": "sometimes",
+    "unknown": "unknown",
+}
+"""Classes of cells that are not red."""
 SHOWN = 3
 COUNTS = {2: "Both", 3: "All three", 4: "All four"}
 
@@ -279,15 +287,11 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     worst = answer.worst
     if worst is None:
         return
-    for other in before:
-        if (
-            other.worst is not None
-            and other.worst.danger.key == worst.danger.key
-            and other.protocol == answer.protocol
-        ):
-            yield f"  {pattern_words(answer, told=False)}."
-            yield f"  The smallest counterexample is that of {other.promise} above."
-            return
+    other = earlier_counterexample(answer, before)
+    if other is not None:
+        yield f"  {pattern_words(answer, told=False)}."
+        yield f"  The smallest counterexample is that of {other.promise} above."
+        return
     yield f"  {pattern_words(answer)}."
     only_conflicts = [one for one in answer.counterexamples if one.explained]
     by_results = "" if worst.explained or not only_conflicts else " whose results violate it"
@@ -299,6 +303,21 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     yield ""
     yield from (f"  {line}" for line in end_words(answer))
     yield from (f"  {line}" for line in across_words(worst.danger))
+
+
+def earlier_counterexample(answer: Robustness, before: Sequence[Robustness]) -> Robustness | None:
+    """Return the answer before this one whose smallest counterexample has the same pattern."""
+    worst = answer.worst
+    if worst is None:
+        return None
+    for other in before:
+        if (
+            other.worst is not None
+            and other.worst.danger.key == worst.danger.key
+            and other.protocol == answer.protocol
+        ):
+            return other
+    return None
 
 
 def end_words(answer: Robustness) -> list[str]:
@@ -435,10 +454,18 @@ def robust_page(
     ``repairs`` holds those of an answer, by promise and protocol, if they were asked for, and
     ``invariants`` what the page shows of invariants.
     """
+    proofs = _same_proof(answers)
+    first = {(one.promise, one.protocol): alike for alike in proofs for one in alike[:1]}
+    later = [one for alike in proofs for one in alike[1:]]
     return render_template(
         "robust.html.j2",
         workload=answers[0].workload,
-        answers=answers,
+        answers=[one for one in answers if not any(one is other for other in later)],
+        alike=first,
+        same={
+            (one.promise, one.protocol): earlier_counterexample(one, answers[:k])
+            for k, one in enumerate(answers)
+        },
         answer=answer_line(answers).removeprefix(f"{answers[0].workload.title}: "),
         repairs=repairs,
         invariants=invariants,
@@ -449,29 +476,18 @@ def robust_page(
         verdicts={k: v for k, v in VERDICTS.items() if k in {one.verdict for one in answers}},
         need=list(need_lines(answers)),
         assumptions=list(dict.fromkeys(one for answer in answers for one in answer.assumptions)),
-        lemmas=lemma_lines,
+        proof=proof_lines,
         capitalized=capitalized,
+        style=answer_style,
         level_words=level_word,
         patterns=pattern_words,
         costs=cost_lines,
         end=end_words,
         across=across_words,
-        statements=test_statements,
-        picture=_picture,
+        example=partial(job_example, workload=answers[0].workload),
     )
 
 
-def test_statements(test: Litmus) -> dict[str, str]:
-    """Return the initial statements and the transactions of a test, by name."""
-    several = len(test.init) > 1
-    rows = {
-        f"at the start{f' {k}' if several else ''}": one.sql for k, one in enumerate(test.init, 1)
-    }
-    return rows | {name: one.sql for name, one in test.transactions.items()}
-
-
-def _picture(answer: Robustness) -> str:
-    """Return the timeline of the smallest counterexample, with the outcome of each transaction."""
-    assert answer.worst is not None
-    test = answer.worst.test
-    return timeline_svg(test.schedule, run(test, protocol(answer.protocol)).run)
+def answer_style(word: str) -> str:
+    """Return the class of a cell with a verdict, or with an answer about an invariant."""
+    return STYLES.get(word, "always")

@@ -103,12 +103,13 @@ def svg(
     place = (
         f'viewBox="{coordinate(left)} {coordinate(top)} {size}" width="{width}" height="{height}"'
     )
+    style = picture_style(theme)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="{PICTURE}" role="img" {place}>',
             f"<title>{marked_up(title)}</title>",
             f"<desc>{marked_up(described)}</desc>",
-            f"<style>\n{picture_style(theme)}\n</style>",
+            *([f"<style>\n{style}\n</style>"] if style else []),
             *parts,
             "</svg>",
         ]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "BLANK",
     "CLOCKS",
+    "any_version",
     "bind_text",
+    "bound_literals",
     "marked_version",
     "one_line",
     "parameter_places",
@@ -80,12 +82,65 @@ def bind_text(sql: str, values: Mapping[str, Value]) -> str:
     """
 
     def written(found: re.Match[str]) -> str:
-        said = (found["clock"] or found["other"] or "").lower()
-        clock = f"{SAME.get(said, said)}()" if said else ""
-        name = clock or found["name"]
+        name = _clock_name(found) or found["name"]
         return spark_literal(values[name]) if name in values else found[0]
 
     return PIECE.sub(written, sql)
+
+
+LITERAL = (
+    r"NULL|TRUE|FALSE|\d+(?:\.\d+)?|\(-\d+(?:\.\d+)?\)|CAST\('[^']*' AS DOUBLE\)"
+    r"|(?:DATE |TIMESTAMP )?'(?:[^']|'')*'"
+)
+"""A literal of `spark_literal`."""
+
+
+def bound_literals(sql: str, bound: str) -> dict[str, str] | None:
+    """Return the literals in place of parameters in a text that `bind_text` made of ``sql``.
+
+    Parameters
+    ----------
+    sql : str
+        Text with parameters.
+    bound : str
+        The same text with literals in place of parameters, all of them or some.
+
+    Returns
+    -------
+    dict of str to str or None
+        Literal of each parameter that has one, by name; None if the texts differ in other places.
+
+    Examples
+    --------
+    >>> bound_literals("UPDATE t SET x = :a - 1, y = :b", "UPDATE t SET x = (-2) - 1, y = :b")
+    {'a': '(-2)'}
+    >>> bound_literals("DELETE FROM t WHERE day < CURRENT_DATE", "DELETE FROM t") is None
+    True
+    """
+    parts: list[str] = []
+    groups: dict[str, str] = {}
+    start = 0
+    for piece in PIECE.finditer(sql):
+        name = piece["name"] or _clock_name(piece)
+        if name:
+            again = groups.get(name)
+            group = groups.setdefault(name, f"g{len(groups)}")
+            value = f"(?P={again})" if again else f"(?P<{group}>{LITERAL})"
+            parts.append(
+                f"{re.escape(sql[start : piece.start()])}(?:{value}|{re.escape(piece[0])})"
+            )
+            start = piece.end()
+    parts.append(re.escape(sql[start:]))
+    found = re.fullmatch("".join(parts), bound)
+    if found is None:
+        return None
+    return {name: found[group] for name, group in groups.items() if found[group] is not None}
+
+
+def _clock_name(found: re.Match[str]) -> str:
+    """Return the name of the function of the clock that a piece is; empty if it is none."""
+    said = (found["clock"] or found["other"] or "").lower()
+    return f"{SAME.get(said, said)}()" if said else ""
 
 
 def one_line(sql: str) -> str:
@@ -147,6 +202,17 @@ INIT = re.compile(r"\{init\[([1-9][0-9]{0,3})\]\}")
 """Version of the n-th init statement in SQL."""
 ALIAS = re.compile(r"\{alias(?:\[(\w+)\])?\}")
 """Another path to the files of a table."""
+
+
+def any_version(sql: str) -> str:
+    """Return the text in words where a job restores or reads some earlier version.
+
+    Examples
+    --------
+    >>> any_version("RESTORE TABLE t TO VERSION AS OF {init[1]}")
+    'RESTORE TABLE t TO VERSION AS OF (any earlier version)'
+    """
+    return INIT.sub("(any earlier version)", sql)
 
 
 def with_markers(sql: str) -> str:

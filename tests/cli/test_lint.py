@@ -491,7 +491,8 @@ def test_each_rule_has_its_section_with_an_example():
     for rule in RULES.values():
         text = sections[f"{rule.code} {rule.name}"]
         assert re.search(rf"^\S+:\d+:\d+: {rule.code} {rule.severity}: ", text, re.MULTILINE)
-        assert "*To mend it*: " in text
+        mend = text.partition("*To mend it*: ")[2].replace("`", "").replace("\n", " ")
+        assert rule.mend and mend.startswith(rule.mend), rule.code
         on = "on" if rule.default else "off"
         assert f"| `{rule.code}` | {rule.name} | {rule.severity} | {on} |\n" in page
         assert rule.anchor == f"{rule.code.lower()}-{rule.name}"

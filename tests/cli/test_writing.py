@@ -31,6 +31,7 @@ WRITERS = {
     ("robust", "certificate"): ["shop"],
     ("lint", "save"): ["shop"],
     ("lint", "out"): ["shop"],
+    ("lint", "html"): ["shop"],
     ("audit", "html"): ["t"],
     ("audit", "evidence"): ["t"],
     ("audit", "metrics"): ["t"],

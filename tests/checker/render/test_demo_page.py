@@ -5,15 +5,13 @@ After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/checker/render/test_demo_
 
 import os
 import re
-from base64 import b64encode
 from dataclasses import replace
-from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from html_pages import Outline, check_form, check_policy
 from jinja2.filters import escape
 
 from isolitmus.checker import check, compare, run, separate
@@ -79,64 +77,6 @@ def test_the_report_reads_as_it_should(text):
     assert text == GOLDEN.read_text("utf-8")
 
 
-class Outline(HTMLParser):
-    """Checks that tags are balanced, and collects what one asks of a page."""
-
-    VOID = frozenset(["meta", "br", "wbr"])
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.headings, self.attributes, self.tags = [], [], [], set()
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += attrs
-        if tag not in self.VOID:
-            self.open.append(tag)
-        if re.fullmatch(r"h\d", tag):
-            self.headings.append(int(tag[1]))
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-class Styles(HTMLParser):
-    """The policy of a page, and its styles: whole sheets and single attributes."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.policy, self.found, self.inside = "", [], False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        assert not {"src", "srcset", "onload", "onclick"} & given.keys()
-        assert tag not in ("script", "link", "iframe", "object", "base", "form")
-        assert given.get("href", "#").startswith("#")
-        if given.get("http-equiv") == "Content-Security-Policy":
-            assert not self.found, "a policy comes before what it is of"
-            self.policy = given["content"]
-        if "style" in given:
-            assert "'unsafe-hashes'" in self.policy
-            self.found.append(given["style"])
-        self.inside = tag == "style"
-
-    handle_startendtag = handle_starttag
-
-    def handle_data(self, data):
-        if self.inside:
-            self.found.append(data)
-            self.inside = False
-
-
 def pages_with_styles(text):
     """The demo's page, and those whose tables and pictures have a style of their own."""
     yield text
@@ -149,27 +89,12 @@ def pages_with_styles(text):
 @pytest.mark.slow
 def test_a_page_allows_its_own_styles_and_nothing_else(text):
     for one in pages_with_styles(text):
-        page = Styles(one)
-        parts = dict(part.split(" ", 1) for part in page.policy.split("; "))
-        assert parts.pop("style-src").removeprefix("'unsafe-hashes' ")
-        assert {*parts.values()} == {"'none'"} and "default-src" in parts
-        assert page.found
-        for style in page.found:
-            digest = b64encode(sha256(style.encode()).digest()).decode()
-            assert f"'sha256-{digest}'" in page.policy
+        check_policy(one)
 
 
 @pytest.mark.slow
 def test_the_page_is_well_formed(text):
-    outline = Outline(text)
-    assert outline.headings[0] == 1
-    assert outline.headings.count(1) == 1
-    steps = zip(outline.headings, outline.headings[1:], strict=False)
-    assert all(after <= before + 1 for before, after in steps)
-    assert ("lang", "en") in outline.attributes
-    assert ("name", "viewport") in outline.attributes
-    ET.fromstring(text.removeprefix("<!doctype html>\n"))
-    assert text.count("<table") == text.count("<caption>")
+    check_form(text)
     assert text.count("<svg") == text.count('role="img"') == text.count("<figure>")
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from isolitmus.model.sql.evaluation import evaluate
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isolitmus.model.delta.data_file import File, RawFile
+    from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["Column", "Identity", "Index", "Schema"]
+__all__ = ["Column", "GeneratedColumn", "Identity", "Index", "Schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,16 @@ class Column:
         when = "ALWAYS" if self.identity.always else "BY DEFAULT"
         steps = f"START WITH {self.identity.start} INCREMENT BY {self.identity.step}"
         return f"{self.name} {self.type} GENERATED {when} AS IDENTITY ({steps})"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedColumn:
+    """Column ``name`` that is ``GENERATED ALWAYS AS (sql)``."""
+
+    name: str
+    sql: str
+    value: Expr | None
+    """The expression on a row of the table, side 0; None if it is not modelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +128,10 @@ class Schema:
     """Initial files of a real table, with their rows."""
     indexes: tuple[Index, ...] = ()
     """Orders in which the table can be scanned, in addition to insertion order."""
+    generated: tuple[GeneratedColumn, ...] = field(default=(), repr=False)
+    """Columns whose values are those of an expression. Statements name the values
+    (``specs.sql.generated_columns``).
+    """
     partition_indexes: tuple[int, ...] = field(init=False)
     """Positions of the partition columns."""
 
@@ -126,6 +143,17 @@ class Schema:
         """Return the position of a column by name (case-insensitive, as in SQL), or None."""
         folded = column.lower()
         return next((i for i, c in enumerate(self.columns) if c.name.lower() == folded), None)
+
+    def with_generated_values(self, row: Row) -> Row:
+        """Return a row with the values of generated columns, as far as they are modelled."""
+        if not self.generated:
+            return row
+        values = list(row)
+        for one in self.generated:
+            index = self.index(one.name)
+            if one.value is not None and index is not None:
+                values[index] = evaluate(one.value, (row,))
+        return tuple(values)
 
     def renamed(self, name: str, other: str) -> Schema:
         """Return the schema with a column renamed, in partitions as well; an empty name drops it.

@@ -27,7 +27,7 @@ from isolitmus.model.sql.values import NULL_PARTITIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.schema import GeneratedColumn, Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
@@ -105,8 +105,24 @@ class Terms:
                 last = self.values[-1]
                 own = self.z3.Not(self.is_null_partition(last.value))
                 self.values[-1] = last._replace(bounds=[*last.bounds, own])
+        for one in schema.generated:
+            self._generate(one, schema.index(one.name), tuple(row))
         self.rows.append((schema.name, tuple(row)))
         return tuple(row)
+
+    def _generate(self, one: GeneratedColumn, index: int | None, row: RowTerm) -> None:
+        """Restrict a row to the value of a generated column, if it has a formula."""
+        if one.value is None or index is None:
+            return
+        exact, self.exact = self.exact, True
+        with self.aside():
+            value = self.value(one.value, (row,))
+        known, self.exact = self.exact, exact
+        if known and value.value.sort() == row[index].value.sort():
+            z3, own = self.z3, row[index]
+            same = z3.And(own.null == value.null, z3.Or(own.null, own.value == value.value))
+            last = self.values[-1]
+            self.values[-1] = last._replace(bounds=[*last.bounds, same])
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -310,6 +326,8 @@ class Terms:
             return one
         if given in INTEGERS and decimal_of(type_):
             return ValueTerm(z3.ToReal(one.value), one.null)
+        if given == "TIMESTAMP" and type_ == "DATE":  # days from 1, as in Codes
+            return ValueTerm(one.value / DAY_LONG + 1, one.null)
         found = self.unknown(type_, "cast")
         if given == "STRING" and (type_ in INTEGERS or decimal_of(type_)):
             pairs = [(self.codes.term(text), self.codes.term(int(text))) for text in NUMBERS]

@@ -307,7 +307,8 @@ class CounterexampleDraft:
         """Yield INSERT statements of initial rows: one per table if ``together``, else per row."""
         by_table: dict[str, list[Row]] = {}
         for table, row in rows:
-            by_table.setdefault(table, []).append(row)
+            made = self.cast.workload.tables[table].with_generated_values(row)
+            by_table.setdefault(table, []).append(made)
         for table, some in by_table.items():
             lists = [sort_rows(some)] if together else [(row,) for row in sort_rows(some)]
             for each in lists:

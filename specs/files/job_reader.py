@@ -44,6 +44,7 @@ from isolitmus.specs.sql.definitions import (
     without_location,
 )
 from isolitmus.specs.sql.expressions import read_expression
+from isolitmus.specs.sql.generated_columns import with_generated_columns
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
@@ -416,6 +417,7 @@ class JobReader:
             text, location = without_location(with_any_version(text))
             if location:
                 self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
+            original, text = text, with_generated_columns(text, self.schemas)
             versions = confs.get(SKIPPING, "").lower() != "false"
             with well_formed(text, label):
                 other, sources = self.declared(text, types, versions=versions)
@@ -428,7 +430,7 @@ class JobReader:
             except SqlError as error:
                 for name in set(self.schemas) - before:
                     del self.schemas[name]
-                if other == text:
+                if other == original:
                     raise
                 said = f"{label}: {error.problem}"
                 raise SqlError(said, problem=error.problem, kind=error.kind) from None

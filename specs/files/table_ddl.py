@@ -6,6 +6,7 @@ location, NOT NULL, defaults) are ignored.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import expressions as exp
@@ -16,7 +17,7 @@ from isolitmus.specs.sql.source_text import DIALECT, SqlText
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from isolitmus.model.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
@@ -50,12 +51,15 @@ class TableDeclaration(NamedTuple):
     """Constraints on every row, as written."""
     defaults: tuple[str, ...] = ()
     """Names of the columns with DEFAULT, in lower case."""
+    generated: Mapping[str, str] = MappingProxyType({})
+    """Expressions from which columns are generated, by name of the column."""
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
     """Return the table that a statement creates; SqlError, with the place, for any other statement.
 
-    A ``source`` may have another format than Delta; its properties are then ignored.
+    A ``source`` of a workload may have another format than Delta, whose properties are then
+    ignored, and generated columns.
 
     Examples
     --------
@@ -79,7 +83,7 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
         isinstance(tree, exp.Create) and tree.kind == "TABLE" and isinstance(schema, exp.Schema)
     ):
         place.refuse(tree, "a table's DDL is CREATE TABLE name (column TYPE, …) USING delta …")
-    table: dict[str, Any] = {"columns": ", ".join(_columns(schema, place))}
+    table: dict[str, Any] = {"columns": ", ".join(_columns(schema, place, source=source))}
     properties = tree.args.get("properties")
     level: str | None = None
     format_: str = DELTA
@@ -110,8 +114,19 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
         if any(isinstance(one.kind, exp.DefaultColumnConstraint) for one in column.constraints)
     )
     checked = tuple(_checked(schema, place))
+    generated = {
+        column.name: one.kind.this.unnest().sql(DIALECT)
+        for column in schema.find_all(exp.ColumnDef)
+        for one in column.constraints
+        if isinstance(one.kind, exp.ComputedColumnConstraint)
+    }
     return TableDeclaration(
-        schema.this.name, table, level, checked=checked, defaults=tuple(defaults)
+        schema.this.name,
+        table,
+        level,
+        checked=checked,
+        defaults=tuple(defaults),
+        generated=generated,
     )
 
 
@@ -124,8 +139,10 @@ def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
     yield from map(place.written, schema.find_all(exp.CheckColumnConstraint))
 
 
-def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
-    """Yield "NAME TYPE" for each column, with its identity clause; refuse other constraints."""
+def _columns(schema: exp.Schema, place: SqlText, *, source: bool) -> Iterator[str]:
+    """Yield "NAME TYPE" for each column, with its identity clause; refuse other constraints, those
+    of generated columns unless for a workload's ``source``.
+    """
     for column in schema.expressions:
         if isinstance(column, ASIDE_COLUMNS):
             continue
@@ -141,14 +158,14 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
                     said += (
                         f" GENERATED {when} AS IDENTITY (START WITH {start} INCREMENT BY {step})"
                     )
-                case exp.ComputedColumnConstraint():
+                case exp.ComputedColumnConstraint() if not source:
                     place.refuse(
                         constraint,
-                        f"'{place.written(constraint)}' on a column is not modelled; declare it as"
-                        f" {said}, which may hold anything, name its value wherever jobs write it"
-                        " (INSERT, SET, MERGE), and in a SELECT the condition on it that Delta"
-                        " adds",
+                        f"'{place.written(constraint)}' on a column is modelled only in workloads;"
+                        f" declare it as {said}",
                     )
+                case exp.ComputedColumnConstraint():
+                    continue
                 case kind if not isinstance(kind, SILENT):
                     place.refuse(
                         constraint, f"'{place.written(constraint)}' on a column is not modelled"

@@ -22,6 +22,7 @@ from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
+from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
@@ -171,7 +172,8 @@ def _declared(document: Node) -> WorkloadTables | None:
             document.refuse(f"ddl creates the table '{declared.name}' twice; remove one of them")
         node = Node(_without_layout(declared), "ddl", document.source)
         left_out += _left_out(declared)
-        found[declared.name] = _with_defaults(read_table(declared.name, node), declared)
+        schema = _with_defaults(read_table(declared.name, node), declared)
+        found[declared.name] = with_generated(schema, declared.generated)
         level = level or declared.level
         if declared.format != DELTA:
             formats[declared.name] = declared.format
@@ -191,6 +193,11 @@ def _left_out(declared: TableDeclaration) -> Iterator[str]:
     for key, value in given.items():
         if LAYOUT[key] and value != MADE[key].usual:
             yield f"{declared.name} has {key} = {value}: {LAYOUT[key]}."
+    for name, sql in declared.generated.items():
+        yield (
+            f"{declared.name}.{name} is generated from {sql}: statements that do not name it have"
+            " its value, and queries the conditions on it that Delta derives."
+        )
     if declared.checked:
         yield f"No statement violates {' or '.join(declared.checked)} of {declared.name}."
     silent = [f"{key} = {value}" for key, value in given.items() if not LAYOUT[key]]

@@ -718,12 +718,6 @@ def test_what_rows_have_to_meet_is_passed_over_and_said():
     assert found.assumptions == ("No statement violates id NOT NULL or CHECK (x < 9) or CHECK (id > 0) of t.",)  # fmt: skip
 
 
-def test_a_generated_column_is_refused_with_what_would_do():
-    columns = "ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE))"
-    with pytest.raises(IsolitmusError, match=r"GENERATED ALWAYS.*declare it as day DATE"):
-        read('[jobs]\na = "DELETE FROM t"', f'ddl = "CREATE TABLE t ({columns}) USING delta"')
-
-
 @pytest.mark.slow
 def test_a_table_may_be_called_like_a_column():
     sql = (

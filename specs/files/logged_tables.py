@@ -42,7 +42,10 @@ __all__ = [
 MAPPING = "delta.columnMapping."
 GENERATED = "delta.identity."
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
-PASSED_OVER = ("comment", LENGTH, "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED)
+COMPUTED = "delta.generationExpression"
+PASSED_OVER = (
+    "comment", LENGTH, "CURRENT_DEFAULT", "EXISTS_DEFAULT", MAPPING, GENERATED, COMPUTED,
+)  # fmt: skip
 """Prefixes of the keys that a column may have in addition to its type."""
 OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)
 """Properties that Delta sets itself; conflicts depend on them only if a commit changes them."""
@@ -117,8 +120,12 @@ def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableD
     level = next((known for known in LEVELS if known.lower() == metadata.level.lower()), None)
     if level is None:
         raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'; known: {', '.join(LEVELS)}")
-    defaults = (one["name"].lower() for one in fields if DEFAULT in (one.get("metadata") or {}))
-    return TableDeclaration(name, table, level, defaults=tuple(defaults))
+    besides = {one["name"]: one.get("metadata") or {} for one in fields}
+    defaults = (column.lower() for column, known in besides.items() if DEFAULT in known)
+    generated = {
+        column: str(known[COMPUTED]) for column, known in besides.items() if COMPUTED in known
+    }
+    return TableDeclaration(name, table, level, defaults=tuple(defaults), generated=generated)
 
 
 def logged_type(column: Mapping[str, Any]) -> Type:

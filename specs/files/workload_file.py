@@ -101,17 +101,17 @@ def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Sc
                 " of them"
             )
         node = Node(_without_layout(declared), "its log", Source(str(folder)))
-        found[declared.name] = _with_defaults(read_table(declared.name, node), declared)
+        found[declared.name] = _with_values(read_table(declared.name, node), declared)
     return found
 
 
-def _with_defaults(schema: Schema, declared: TableDeclaration) -> Schema:
-    """Return the schema with the columns marked that have a DEFAULT."""
+def _with_values(schema: Schema, declared: TableDeclaration) -> Schema:
+    """Return the schema with the columns marked that have a DEFAULT or are generated."""
     columns = (
         replace(column, default=column.default or column.name.lower() in declared.defaults)
         for column in schema.columns
     )
-    return replace(schema, columns=tuple(columns))
+    return with_generated(replace(schema, columns=tuple(columns)), declared.generated)
 
 
 def _beside(
@@ -140,7 +140,7 @@ def _beside(
                 "ddl",
             )
         refuse_differing(document.source.place("ddl"), schemas[of], there[name], one.folder)
-        found[of] = _with_defaults(schemas[of], one.declared)
+        found[of] = _with_values(schemas[of], one.declared)
     return found
 
 
@@ -172,8 +172,7 @@ def _declared(document: Node) -> WorkloadTables | None:
             document.refuse(f"ddl creates the table '{declared.name}' twice; remove one of them")
         node = Node(_without_layout(declared), "ddl", document.source)
         left_out += _left_out(declared)
-        schema = _with_defaults(read_table(declared.name, node), declared)
-        found[declared.name] = with_generated(schema, declared.generated)
+        found[declared.name] = _with_values(read_table(declared.name, node), declared)
         level = level or declared.level
         if declared.format != DELTA:
             formats[declared.name] = declared.format

@@ -256,3 +256,16 @@ def test_a_default_in_the_log_is_known(folder, ddl):
     (folder / "t.sql").write_text(text, "utf-8")
     found = workload("a.sql", tables=["events"], ddl=folder / "t.sql" if ddl else None)
     assert [column.default for column in found.tables["events"].columns] == [False, True]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_generated_column_is_known_from_the_log():
+    """A statement that does not name it has its value, and not NULL."""
+    at = {"name": "at", "type": "timestamp", "nullable": True, "metadata": {}}
+    day = DAY | {"metadata": {"delta.generationExpression": "CAST(at AS DATE)"}}
+    write(Path("events"), [ID, at, day], features=("generatedColumns",))
+    Path("b.sql").write_text("INSERT INTO events (id, at) VALUES (1, :at)", "utf-8")
+    found = workload("a.sql", "b.sql", tables=["events"])
+    (insert,) = found.jobs["b"].statements
+    assert insert.sql == "INSERT INTO events (id, at, day) VALUES (1, :at, CAST(:at AS DATE))"
+    assert any("events.day is generated from CAST(at AS DATE)" in one for one in found.assumptions)

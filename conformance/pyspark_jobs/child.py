@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta.session import open_session
-from isolitmus.conformance.pyspark_jobs.recorder import Recorder, RunTables
+from isolitmus.conformance.pyspark_jobs.recorder import Recorder
+from isolitmus.conformance.pyspark_jobs.run_record import RunTables
 from isolitmus.conformance.pyspark_jobs.sandbox import ForbiddenEffectError, guard_machine
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.specs.files.table_ddl import read_ddl

@@ -11,7 +11,7 @@ from isolitmus.specs.sql.configuration import OVERWRITE_MODE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from isolitmus.conformance.pyspark_jobs.recorder import Recorder
+    from isolitmus.conformance.pyspark_jobs.run_record import RunRecord
     from isolitmus.conformance.pyspark_jobs.sql_texts import SqlTexts
     from isolitmus.specs.sql.spark_plans import PlanNode
 
@@ -39,7 +39,7 @@ UNMODELLED = (
 class FrameStatements:
     """Recorder of writes that are not given as SQL."""
 
-    def __init__(self, recorder: Recorder, texts: SqlTexts) -> None:
+    def __init__(self, recorder: RunRecord, texts: SqlTexts) -> None:
         self._recorder = recorder
         self._texts = texts
 

@@ -18,6 +18,8 @@ QUERIES = ("Subquery", "Exists", "ListQuery")
 """Parts of the names of expressions that contain a plan."""
 OTHER_CODE = ("UDF", "UserDefined", "AggregatorExpression")
 """Parts of the names of expressions whose code is not Spark's."""
+OWN_PLAN = "_isolitmus_plan"
+"""Attribute of a DataFrame: its plan, once it has been exported."""
 FILES = "HadoopFsRelation"
 """Class of a relation that reads files; Delta's own is derived from it."""
 DELTA_FILES = "TahoeLogFileIndex"
@@ -41,8 +43,12 @@ class PlanExport:
         self._lists = session.java("scala.jdk.javaapi.CollectionConverters")
 
     def plan(self, frame: Any) -> PlanNode:
-        """Return the analyzed plan of a DataFrame."""
-        return read_spark_plan(self._node(frame._jdf.queryExecution().analyzed()))  # noqa: SLF001
+        """Return the analyzed plan of a DataFrame, which keeps it: each look into the JVM costs."""
+        known: PlanNode | None = frame.__dict__.get(OWN_PLAN)
+        if known is None:
+            known = read_spark_plan(self._node(frame._jdf.queryExecution().analyzed()))  # noqa: SLF001
+            frame.__dict__[OWN_PLAN] = known
+        return known
 
     def items(self, sequence: Any) -> list[Any]:
         """Return the items of a Scala Seq."""

@@ -18,7 +18,7 @@ from isolitmus.specs.sql.spark_plans import PlanWriter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isolitmus.conformance.pyspark_jobs.recorder import Recorder
+    from isolitmus.conformance.pyspark_jobs.run_record import RunRecord
 
 __all__ = ["SqlTexts"]
 
@@ -77,7 +77,7 @@ OWN_TEXT = "_isolitmus_text"
 class SqlTexts:
     """Recorder of ``spark.sql`` and of temporary views; writer of DataFrames as SQL."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: RunRecord) -> None:
         self._recorder = recorder
         self.export = PlanExport(recorder.session, recorder.tables.names)
         self.writer = PlanWriter()

@@ -320,15 +320,16 @@ def with_functions(
             taken.add(called)
             place = Place(label, line, 1, line, record.target.path)
             unread.append(UnreadStatement(called, name, problem, f"{label}:{line}", location=place))
-        told.append(
-            f"{name} ({label}:{record.target.line}) executes the statements that it executed on"
-            " empty tables, with the values that its Python computed then."
-        )
         told += [
             f"{record.place(s)}: {s.problem}; it is left out."
             for s in record.steps
             if s.kind == "left out"
         ]
+    of = [f"{r.target.name} ({r.target.label}:{r.target.line})" for r in records]
+    told.append(
+        "Each run of a function executes the statements that it executed on empty tables, with the"
+        f" values that its Python computed then: {', '.join(of)}."
+    )
     return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told))
 
 

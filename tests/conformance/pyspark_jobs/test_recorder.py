@@ -254,6 +254,78 @@ def test_ddl_that_spark_does_not_take(record):
         record("raises", "CREATE TABLE t (id NUMBER(3)) USING delta")
 
 
+WRITES = """
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F
+
+def new(spark):
+    return spark.table("arrivals").drop("seen")
+
+def append(spark):
+    new(spark).select("day", "id", "customer", "amount").write.mode("append").saveAsTable("sales")
+
+def fewer(spark):
+    new(spark).select("day", "id").writeTo("sales").append()
+
+def overwrite(spark):
+    new(spark).where("id > 2").write.mode("overwrite").saveAsTable("sales")
+
+def partitions(spark):
+    new(spark).where("id > 2").writeTo("sales").overwritePartitions()
+
+def condition(spark):
+    new(spark).where("day = '2026-01-02'").writeTo("sales").overwrite(F.col("day") == "2026-01-02")
+
+def merge(spark):
+    (DeltaTable.forName(spark, "sales").alias("s")
+        .merge(new(spark).alias("n"), (F.col("s.id") == F.col("n.id")) & (F.col("n.amount") < 9))
+        .whenMatchedDelete("n.amount > s.amount")
+        .whenMatchedUpdate(set={"amount": F.col("s.amount") + F.col("n.amount")})
+        .whenNotMatchedInsertAll().whenNotMatchedBySourceDelete(F.col("s.amount").isNull()).execute())
+
+def change(spark):
+    t = DeltaTable.forName(spark, "sales")
+    t.update(F.col("day") > "2026-01-01", {"amount": F.col("amount") * 2})
+    t.delete((F.col("amount") > 8) | F.col("customer").isin(1, 2))
+"""
+
+
+@pytest.mark.wide
+def test_the_recorded_statements_change_a_table_as_the_function_does(session, tmp_path):
+    file = tmp_path / "writes.py"
+    file.write_text(WRITES)
+    module = {}
+    exec(compile(WRITES, "writes.py", "exec"), module)
+    spark = session.fresh({"spark.sql.sources.default": "delta"})
+    ddl = DDL.rpartition(";")[0]
+
+    def result(change):
+        for text in ddl.split(";"):
+            spark.sql(text)
+        spark.sql(
+            "INSERT INTO sales VALUES (1, 5, 3, '2026-01-01'), (2, 2, 7, '2026-01-02'),"
+            " (3, 6, NULL, '2026-01-02'), (4, 7, 1, '2026-01-03')"
+        )
+        spark.sql(
+            "INSERT INTO arrivals VALUES (1, 5, 4, '2026-01-01', NULL), (4, 9, 1, '2026-01-02',"
+            " NULL), (8, 9, 1, '2026-01-02', NULL)"
+        )
+        try:
+            change()
+            return sorted(map(str, spark.table("sales").collect()))
+        finally:
+            for name in ("sales", "arrivals"):
+                spark.sql(f"DROP TABLE {name}")
+
+    for name in ("append", "fewer", "overwrite", "partitions", "condition", "merge", "change"):
+        found = []
+        record_function(session, file, name, ddl, found.append)
+        texts = statements(found)
+        assert texts, found
+        done = result(lambda name=name: module[name](spark))
+        assert done == result(lambda texts=texts: [spark.sql(text) for text in texts]), texts
+
+
 def frames(spark):
     """DataFrames on the tables a and b."""
     from pyspark.sql import Window
@@ -299,21 +371,45 @@ def test_the_query_of_a_plan_returns_the_rows_of_the_frame(session):
             spark.sql(f"DROP TABLE {name}")
 
 
-def test_a_function_that_never_returns_and_one_that_ends_the_process(tmp_path, call):
-    (tmp_path / "ddl.sql").write_text(DDL)
-    (tmp_path / "jobs.py").write_text(
-        "import os\n\ndef forever(spark):\n    spark.sql('OPTIMIZE sales')\n    while True:\n        pass\n\n"
-        "def ends(spark):\n    os._exit(3)\n"
+@pytest.fixture
+def predict(tmp_path, call):
+    """predict(text, function, *words): what one sees; no process is left."""
+
+    def run(text, function, *words):
+        (tmp_path / "ddl.sql").write_text(DDL)
+        (tmp_path / "jobs.py").write_text(text)
+        file, ddl = tmp_path / "jobs.py", tmp_path / "ddl.sql"
+        seen = call("predict", "--run", f"{file}:{function}", "--ddl", ddl, *words)
+        left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+        assert str(tmp_path) not in left.stdout
+        return seen
+
+    return run
+
+
+def test_a_function_that_never_returns(predict):
+    text = "def forever(spark):\n    spark.sql('OPTIMIZE sales')\n    while True:\n        pass\n"
+    assert predict(text, "forever", "--time", "3") == (
+        3,
+        "",
+        (
+            "isolitmus: jobs.py:1: forever did not return within 3 s on empty tables; it had"
+            " executed 1 statement, the last in line 2\n"
+        ),
     )
-    file, ddl = tmp_path / "jobs.py", tmp_path / "ddl.sql"
-    status, out, error = call("predict", "--run", f"{file}:forever", "--ddl", ddl, "--time", "3")
-    assert (status, out) == (3, "")
-    assert error == (
-        "isolitmus: jobs.py:3: forever did not return within 3 s on empty tables; it had executed 1"
-        " statement, the last in line 4\n"
-    )
-    status, out, error = call("predict", "--run", f"{file}:ends", "--ddl", ddl)
-    assert status == 2
-    assert "jobs.py:8: the process of ends ended with status 3" in error
-    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert str(tmp_path) not in left
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("import os; os._exit(3)", "jobs.py:1: the process of f ended with status 3; it had"),
+        ("spark.table('sale')", "jobs.py:2: f did not return on empty tables: it raised Analysis"),
+        ("exit()", "jobs.py:2: f did not return on empty tables: it raised SystemExit"),
+    ],
+)
+def test_a_function_that_ends_otherwise(predict, body, said):
+    status, out, error = predict(f"def f(spark):\n    {body}\n", "f")
+    assert (status, out) == (2, "")
+    assert error.startswith(f"isolitmus: {said}")
+    assert error.count("\n") == 1

@@ -29,6 +29,7 @@ from isolitmus.cli.options import (
 from isolitmus.cli.output import check_output_paths, print_json, progress, say, warn
 from isolitmus.cli.workload_options import (
     Ddl,
+    Functions,
     Jobs,
     Level,
     TableFolder,
@@ -52,8 +53,9 @@ FEW = 8
 
 @check_output_paths(save=True, html=False)
 def predict(
-    jobs: Jobs,
+    jobs: Jobs = None,
     *,
+    run: Functions = None,
     ddl: Ddl = None,
     table: TableFolder = None,
     level: Level = None,
@@ -93,19 +95,17 @@ def predict(
     Examples:
       isolitmus predict shop
       isolitmus predict --ddl events.sql dedupe.sql append.sql
+      isolitmus predict --run jobs.py:dedupe --run jobs.py:load --ddl events.sql
       isolitmus predict shop --level WriteSerializable --remedies
 
     """
     check_at_least(1, cores=cores)
     within = read_budget(time, memory)
-    workload = choose_workload(jobs, ddl, table)
+    chosen = choose_workload(jobs, ddl, table, run, time)
+    workload = chosen.workload
     processes = cores or (1 if len(workload.statements) < FEW else available())
     under = choose_protocol(workload, level)
-    carriers = [] if engine is None else split_names("engine", engine)
-    if carriers:
-        from isolitmus.cli.engine_runs import refuse_engines
-
-        refuse_engines(carriers, [under.name])
+    carriers = _carriers(engine, under.name)
     said: list[str] = []
 
     def say_row(row: Sequence[PairPrediction]) -> None:
@@ -117,6 +117,8 @@ def predict(
         say(grid_row(row))
         said.append(row[0].loser)
 
+    for line in () if as_json else chosen.lines():
+        say(line)
     ways: list[JobChange] = []
     ended = None
     with progress(f"predict {workload.name}") as tell:
@@ -142,6 +144,8 @@ def predict(
                 ended = f"{limit}; remedies are unknown"
     if as_json:
         more = {"remedies": [way.to_json() for way in ways]} if remedies else {}
+        if chosen.functions:
+            more["functions"] = [one.to_json() for one in chosen.functions]
         print_json({**found.to_json(), "ended": found.ended or ended, **more})
     elif remedies and ended is None and found.ended is None:
         for line in change_lines(ways):
@@ -164,6 +168,17 @@ def predict(
         return status
     words = {meeting.word for meeting in found.meetings}
     return 1 if words & {"when", "always"} else 3 if "unknown" in words or ended else 0
+
+
+def _carriers(engine: str | None, protocol: str) -> list[str]:
+    """Return the engines that run the examples; refuse one that does not know the protocol."""
+    if engine is None:
+        return []
+    from isolitmus.cli.engine_runs import refuse_engines
+
+    carriers = split_names("engine", engine)
+    refuse_engines(carriers, [protocol])
+    return carriers
 
 
 def _save(found: JobPrediction, folder: Path) -> None:

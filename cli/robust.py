@@ -33,6 +33,7 @@ from isolitmus.cli.output import (
 )
 from isolitmus.cli.workload_options import (
     Ddl,
+    Functions,
     Jobs,
     Level,
     TableFolder,
@@ -62,8 +63,9 @@ __all__ = ["robust"]
 
 @check_output_paths(save=True, html=False, certificate=True)
 def robust(
-    jobs: Jobs,
+    jobs: Jobs = None,
     *,
+    run: Functions = None,
     ddl: Ddl = None,
     table: TableFolder = None,
     level: Level = None,
@@ -120,11 +122,13 @@ def robust(
       isolitmus robust shop
       isolitmus robust shop --keeps "not null(day)" --keeps "unique(id, day)"
       isolitmus robust shop --level WriteSerializable --repairs
+      isolitmus robust --run jobs.py:dedupe --run jobs.py:load --ddl events.sql
       isolitmus robust --ddl events.sql dedupe.sql append.sql --promise write-serializable
 
     """
     within = read_budget(time, memory)
-    workload = choose_workload(jobs, ddl, table)
+    chosen = choose_workload(jobs, ddl, table, run, time)
+    workload = chosen.workload
     unders = (
         [protocol(name) for name in format_named(DELTA).protocols]
         if level is None
@@ -141,6 +145,8 @@ def robust(
         refuse_engines(carriers, [under.name for under in unders])
     promises = list(dict.fromkeys(wanted)) if promise or not keeps else []
     invariants = _invariants(workload, keeps or ())
+    for line in () if as_json else chosen.lines():
+        say(line)
     with progress(f"robust {workload.name}") as tell:
         answers = list(decide_all(workload, unders, promises, tell=tell, budget=within))
         if answers and not as_json:

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from isolitmus.cli.output import progress
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.errors import IsolitmusError, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, near
 from isolitmus.specs import protocol
+from isolitmus.specs.disk.input_files import read_text
 from isolitmus.specs.files.catalogue import databricks_protocol, protocols
+from isolitmus.specs.files.recorded_functions import check_function_names, read_function_target
 from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.recorded_functions import FunctionRecord
 
-__all__ = ["Ddl", "Jobs", "Level", "TableFolder", "choose_protocol", "choose_workload"]
+__all__ = [
+    "ChosenWorkload",
+    "Ddl",
+    "Functions",
+    "Jobs",
+    "Level",
+    "TableFolder",
+    "choose_protocol",
+    "choose_workload",
+]
 
 Jobs = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="JOBS",
         help=(
@@ -33,6 +48,16 @@ Jobs = Annotated[
 Ddl = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="For SQL files and dbt: a file with CREATE TABLE of tables."),
+]
+Functions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE.py:FUNCTION",
+        help=(
+            "A function of PySpark, which is executed on empty tables. May be repeated, also beside"
+            " SQL files."
+        ),
+    ),
 ]
 TableFolder = Annotated[
     list[str] | None,
@@ -53,12 +78,55 @@ Level = Annotated[
 ]
 
 
-def choose_workload(jobs: list[str], ddl: str | None, table: list[str] | None) -> Workload:
-    """Return the workload of a command line.
+class ChosenWorkload(NamedTuple):
+    """Workload of a command line, and the runs of its functions."""
+
+    workload: Workload
+    functions: tuple[FunctionRecord, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the paths that its functions took, and an empty line."""
+        for record in self.functions:
+            yield from record.lines()
+            yield ""
+
+
+def choose_workload(
+    jobs: list[str] | None,
+    ddl: str | None,
+    table: list[str] | None,
+    run: list[str] | None = None,
+    time: float | None = None,
+) -> ChosenWorkload:
+    """Return the workload of a command line; functions of ``--run`` are executed.
 
     Raises IsolitmusError if a table's log contradicts its declaration.
     """
-    return workload(*jobs, ddl=None if ddl is None else Path(ddl), tables=table or ())
+    if not jobs and not run:
+        raise IsolitmusError(
+            "no jobs are given; name a workload, a workload file, SQL files, a folder, or --run"
+            " FILE.py:FUNCTION"
+        )
+    if run and ddl is None:
+        raise IsolitmusError(
+            "--run needs --ddl FILE with the CREATE TABLE of the tables, which are created empty"
+        )
+    other = next((n for n in jobs or () if not n.endswith(".sql") and not Path(n).is_dir()), None)
+    if run and other is not None:
+        raise IsolitmusError(
+            f"'{other}' has its own jobs; --run is for SQL files and their folders, or alone"
+        )
+    records: Sequence[FunctionRecord] = ()
+    if run and ddl is not None:
+        targets = [read_function_target(one) for one in run]
+        check_function_names(targets)
+        from isolitmus.conformance.pyspark_jobs.function_runs import run_functions
+
+        with progress(f"run {', '.join(one.name for one in targets)}"):
+            records = run_functions(targets, read_text(Path(ddl), LitmusError), time)
+    path = None if ddl is None else Path(ddl)
+    found = workload(*jobs or (), ddl=path, tables=table or (), functions=records)
+    return ChosenWorkload(found, tuple(records))
 
 
 def choose_protocol(found: Workload, level: str | None) -> Spec:

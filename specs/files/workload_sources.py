@@ -22,6 +22,7 @@ from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
 from isolitmus.specs.files.job_reader import PASSED, unread_job
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.project_workload import read_project_workload
+from isolitmus.specs.files.recorded_functions import with_functions
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, read_workload, workload_tables
@@ -33,10 +34,11 @@ from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.model.workload import JobStatement, UnreadStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.recorded_functions import FunctionRecord
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "replace_statement",
     "split_statements",
     "sql_files",
+    "with_views",
     "workload",
     "workloads",
 ]
@@ -110,7 +113,7 @@ def read_job_text(source: Source) -> JobText:
     views: dict[str, str] = {}
     for start, statement in _statements_at(source.text):
         if view := VIEW.fullmatch(statement):
-            views[view["name"]] = _with_views(view["query"], views)
+            views[view["name"]] = with_views(view["query"], views)
         elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
@@ -120,7 +123,7 @@ def read_job_text(source: Source) -> JobText:
                 _refuse(source, start, f"{problem}; remove it")
             passed.append(statement)
         else:
-            found.append(_with_views(statement, views))
+            found.append(with_views(statement, views))
             spans.append((start, start + len(statement)))
     return JobText(tuple(found), tuple(passed), tuple(spans))
 
@@ -129,8 +132,14 @@ def _refuse(source: Source, start: int, problem: str) -> NoReturn:
     raise locate_error(source.label, source.text, start, problem)
 
 
-def _with_views(statement: str, views: dict[str, str]) -> str:
-    """Return the statement with the views that it names as common table expressions."""
+def with_views(statement: str, views: Mapping[str, str]) -> str:
+    """Return the statement with the views that it names as common table expressions.
+
+    Examples
+    --------
+    >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
+    'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
+    """
     named = {
         name: query
         for name, query in views.items()
@@ -198,7 +207,12 @@ def workloads() -> list[str]:
     return list(shipped_files("workloads"))
 
 
-def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -> Workload:
+def workload(
+    *names: str,
+    ddl: Path | None = None,
+    tables: Sequence[str] = (),
+    functions: Sequence[FunctionRecord] = (),
+) -> Workload:
     """Return the workload with this name, in this file, or of these SQL files.
 
     Parameters
@@ -210,6 +224,8 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
         File with the CREATE TABLE statements for SQL files.
     tables : sequence of str
         Folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
+    functions : sequence of FunctionRecord
+        Functions of PySpark that have been run, beside SQL files or alone.
 
     Examples
     --------
@@ -220,12 +236,17 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     known = shipped_files("workloads")
     folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
     if folder is not None and (manifest := find_manifest(folder)) is not None:
+        if functions:
+            raise IsolitmusError(
+                f"{folder} is a dbt project, which has its own jobs; --run is for SQL files and"
+                " their folders, or alone"
+            )
         home = folder if folder.is_dir() else folder.absolute().parent.parent
         return read_project_workload(manifest, home, split_statements, ddl, logged)
     if folder is not None and folder.is_dir():
-        return _of_sql(sql_files(folder, ddl), ddl, logged, folder)
+        return _of_sql(sql_files(folder, ddl), ddl, logged, folder, functions=functions)
     texts = [name for name in names if name.endswith(".sql")]
-    if texts:
+    if texts or (functions and not names):
         other = next((name for name in names if name not in texts), None)
         if other is not None:
             raise IsolitmusError(
@@ -235,7 +256,9 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
             raise IsolitmusError(
                 "SQL files do not declare the table; add --ddl FILE or --table FOLDER"
             )
-        return _of_sql([Path(name) for name in texts], ddl, logged)
+        return _of_sql([Path(name) for name in texts], ddl, logged, functions=functions)
+    if functions:
+        raise IsolitmusError("a workload file has its own jobs; give functions beside SQL files")
     if len(names) != 1:
         raise IsolitmusError(f"{', '.join(names)}: give one workload file, or SQL files")
     if ddl is not None:
@@ -322,6 +345,7 @@ def _of_sql(
     folder: Path | None = None,
     schedule: Node | None = None,
     *,
+    functions: Sequence[FunctionRecord] = (),
     partial: bool = False,
     whole: bool = True,
 ) -> Workload:
@@ -329,6 +353,47 @@ def _of_sql(
 
     The files of a ``folder`` may also create tables, and what is wrong with one is left out.
     """
+    work = _of_texts(
+        paths, ddl, logged, folder, schedule,
+        functions=dict.fromkeys(functions, FUNCTION_FORMS[0]), partial=partial, whole=whole,
+    )  # fmt: skip
+    if not functions:
+        return work
+    forms = {}
+    for record in functions:
+        tried = [(work, FUNCTION_FORMS[0])]
+        for form in FUNCTION_FORMS[1:]:
+            if record.target.name in tried[-1][0].jobs:
+                break
+            tried.append((_of_texts([], ddl, logged, functions={record: form}, partial=True), form))
+        found = next((form for made, form in tried if record.target.name in made.jobs), None)
+        forms[record] = found or FUNCTION_FORMS[0]
+    if {*forms.values()} != {FUNCTION_FORMS[0]}:
+        work = _of_texts(
+            paths, ddl, logged, folder, schedule, functions=forms, partial=partial, whole=whole
+        )
+    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
+    return with_functions(work, functions, any_value)
+
+
+FUNCTION_FORMS = ((True, False), (True, True), (False, True))
+"""Forms of the job of a function, the best first: with what it reads as ``let``, and with the types
+of its arguments.
+"""
+
+
+def _of_texts(
+    paths: Sequence[Path],
+    ddl: Path | None,
+    logged: Sequence[LoggedDeclaration],
+    folder: Path | None = None,
+    schedule: Node | None = None,
+    *,
+    functions: Mapping[FunctionRecord, tuple[bool, bool]] | None = None,
+    partial: bool = False,
+    whole: bool = True,
+) -> Workload:
+    """Return the workload of SQL files, and of functions with the forms of their jobs."""
     jobs: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     spans: dict[str, list[tuple[int, int]]] = {}
@@ -374,20 +439,42 @@ def _of_sql(
         if known := KNOWN.findall(text):
             every = " AND ".join(f"({one})" for one in known)
             jobs[name]["where"] = known[0] if len(known) == 1 else every
+    _add_functions(functions or {}, jobs, sources, spans)
     texts = [*split_statements(made), *(tables[name] for name in tables if name not in own)]
     if not texts and not logged:
         raise IsolitmusError(
             f"no file in {folder} creates a table that is understood; add CREATE TABLE name (column"
             " TYPE, …) USING delta, --ddl FILE or --table FOLDER"
         )
-    name = " ".join(path.stem for path in paths) if folder is None else real_path(folder).name
+    of = [*(path.stem for path in paths), *(one.target.name for one in functions or ())]
+    name = " ".join(of) if folder is None else real_path(folder).name
     source = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", source)
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
-        each=folder is not None, partial=partial, whole=whole,
+        each=folder is not None or bool(functions), partial=partial or bool(functions), whole=whole,
     )  # fmt: skip
     return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
+
+
+def _add_functions(
+    functions: Mapping[FunctionRecord, tuple[bool, bool]],
+    jobs: dict[str, Any],
+    sources: dict[str, Source],
+    spans: dict[str, list[tuple[int, int]]],
+) -> None:
+    """Add the jobs of functions to those of files."""
+    for record, (let, typed) in functions.items():
+        name = record.target.name
+        if name in sources:
+            raise LitmusError(
+                f"{record.target.path}: a file has the name {name} as well, and jobs have the names"
+                " of files and functions; rename one of them"
+            )
+        sources[name] = record.source()
+        job, spans[name] = record.job(let=let, typed=typed)
+        if job["sql"]:
+            jobs[name] = job
 
 
 def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:

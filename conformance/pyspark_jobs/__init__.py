@@ -1,0 +1,1 @@
+"""Functions of PySpark as jobs: their statements are recorded while they run on empty tables."""

@@ -1,0 +1,232 @@
+"""Child process that runs functions of PySpark on empty tables and tells what they do.
+
+It is started as ``python -m isolitmus.conformance.pyspark_jobs.child REQUEST``. The request names
+the functions and the tables; each record is a line of JSON in the file that it names.
+"""
+
+from __future__ import annotations
+
+import dis
+import importlib.util
+import io
+import json
+import re
+import sys
+import tempfile
+import traceback
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.delta.session import open_session
+from isolitmus.conformance.pyspark_jobs.recorder import Recorder
+from isolitmus.conformance.pyspark_jobs.run_record import RunTables
+from isolitmus.conformance.pyspark_jobs.sandbox import ForbiddenEffectError, guard_machine
+from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.workload_sources import split_statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from types import CodeType
+
+    from isolitmus.conformance.delta.session import Session
+
+__all__ = ["record_function", "run_request"]
+
+IDENTITY = re.compile(r"IS_OP|.*IF_(NOT_)?NONE")
+"""Instructions of Python that compare by identity, in any version."""
+TABLE = re.compile(r"(?i)\bTABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w`-]+\.)*[\w`-]+)")
+LOCATION = re.compile(r"(?i)\s*\bLOCATION\s+('[^']*'|\"[^\"]*\")")
+
+
+def run_request(request: str) -> int:
+    """Run the functions of a request; return the exit status."""
+    given = json.loads(request)
+    with Path(given["output"]).open("a", encoding="utf-8") as output:
+
+        def tell(record: Mapping[str, Any]) -> None:
+            output.write(json.dumps(record) + "\n")
+            output.flush()
+
+        sys.dont_write_bytecode = True
+        try:
+            with open_session("local[2]") as session:
+                for path, function in given["functions"]:
+                    record_function(session, Path(path), function, given["ddl"], tell)
+                    tell({"kind": "ended", "line": 0})
+        except IsolitmusError as error:
+            tell({"kind": "failed", "line": 0, "problem": str(error), "status": error.status})
+    return 0
+
+
+def record_function(
+    session: Session,
+    path: Path,
+    function: str,
+    ddl: str,
+    tell: Callable[[dict[str, Any]], None],
+) -> None:
+    """Run a function on empty tables and tell what it does; its exception is a record as well.
+
+    Raises
+    ------
+    LitmusError
+        If Spark does not create the tables.
+    """
+    spark = session.fresh({"spark.sql.sources.default": "delta"})
+    path = path.resolve()
+    with _as_default(session, spark):
+        there = {*_tables(spark)}
+        tables = _create(spark, ddl)
+        tell({"kind": "began", "line": 0})
+        recorder = Recorder(
+            session, spark, tables, path, tell,
+            _tests_identity(compile(path.read_text("utf-8"), str(path), "exec")),
+        )  # fmt: skip
+        terminal = _Terminal(recorder.tokens.plain)
+        sys.path.insert(0, str(path.parent))
+        before, folder = set(sys.modules), tempfile.tempdir
+        tempfile.tempdir = str(session.directory)
+        try:
+            with (
+                recorder.recording(),
+                redirect_stdout(terminal),
+                redirect_stderr(terminal),
+                guard_machine(session.directory),
+            ):
+                _call(path, function, spark)
+        except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
+            tell(_raised(error, path))
+        finally:
+            tempfile.tempdir = folder
+            sys.path.remove(str(path.parent))
+            for name in set(sys.modules) - before:
+                if _is_in(getattr(sys.modules[name], "__file__", None), path.parent):
+                    del sys.modules[name]
+            _drop(spark, there)
+
+
+def _call(path: Path, function: str, spark: Any) -> None:
+    """Import the file of a function and call it with the session, if it takes an argument."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    called = getattr(module, function)
+    code = getattr(called, "__code__", None)
+    takes = code is None or code.co_argcount > 0
+    called(*([spark] if takes else []))
+
+
+def _raised(error: BaseException, path: Path) -> dict[str, Any]:
+    """Return the record of an exception: the line of the function's file, and its first line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [one.lineno for one in frames if one.filename == str(path)]
+    said = str(error).strip().partition("\n")[0]
+    name = type(error).__name__
+    forbidden = isinstance(error, ForbiddenEffectError)
+    return {
+        "kind": "raised",
+        "line": (own[-1] if own else 0) or 0,
+        "problem": said if forbidden else f"it raised {name}{f': {said}' if said else ''}",
+        "name": name,
+    }
+
+
+class _Terminal(io.TextIOBase):
+    """Output of a function, which is not shown."""
+
+    def __init__(self, take: Callable[[str], str]) -> None:
+        self._take = take
+
+    def write(self, text: str) -> int:
+        """Take the tokens of traced values in a text."""
+        self._take(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+
+@contextmanager
+def _as_default(session: Session, spark: Any) -> Iterator[None]:
+    """Let ``SparkSession.builder.getOrCreate()`` return this session."""
+    from pyspark.sql import SparkSession
+
+    before = SparkSession._instantiatedSession  # noqa: SLF001 - PySpark has no public name
+    SparkSession._instantiatedSession = spark  # noqa: SLF001
+    session.activate(spark)
+    try:
+        yield
+    finally:
+        SparkSession._instantiatedSession = before  # noqa: SLF001
+
+
+def _create(spark: Any, ddl: str) -> RunTables:
+    """Create the tables of the DDL in the warehouse of the run."""
+    names: dict[str, str] = {}
+    paths: dict[str, str] = {}
+    for text in split_statements(ddl):
+        declared = read_ddl(text, "the DDL", source=True)
+        found = TABLE.search(text)
+        assert found is not None
+        given = found[1].replace("`", "").lower()
+        parts = given.split(".")[-2:]
+        made, location = _inside(text)
+        whole = ".".join(parts if len(parts) > 1 else ("default", *parts))
+        names[whole] = declared.name
+        if location:
+            paths[location.removeprefix("file:").rstrip("/")] = whole
+        try:
+            if len(parts) > 1:
+                spark.sql(f"CREATE DATABASE IF NOT EXISTS `{parts[0]}`")
+            catalog = f"{parts[0]}." if len(parts) > 1 else ""
+            spark.sql(made[: found.start(1)] + catalog + parts[-1] + made[found.end(1) :])
+        except Exception as error:  # noqa: BLE001 - Spark's own, of any class
+            said = str(error).strip().partition("\n")[0]
+            raise LitmusError(f"Spark does not create the table {declared.name}: {said}") from None
+    return RunTables(names, paths)
+
+
+def _inside(text: str) -> tuple[str, str]:
+    """Return a CREATE TABLE without its LOCATION, and the path."""
+    found = LOCATION.search(text)
+    if found is None:
+        return text, ""
+    return text[: found.start()] + text[found.end() :], found[1][1:-1]
+
+
+def _tables(spark: Any) -> Iterator[tuple[str, str]]:
+    """Yield each table of each database, and temporary views with an empty database."""
+    for (database,) in spark.sql("SHOW DATABASES").collect():
+        for row in spark.sql(f"SHOW TABLES IN `{database}`").collect():
+            yield ("" if row.isTemporary else database), row.tableName
+
+
+def _drop(spark: Any, kept: Collection[tuple[str, str]]) -> None:
+    """Drop the tables and views that a run has made."""
+    spark.sql("USE default")
+    for database, name in {*_tables(spark)} - {*kept}:
+        if database:
+            spark.sql(f"DROP TABLE IF EXISTS `{database}`.`{name}`")
+        else:
+            spark.catalog.dropTempView(name)
+
+
+def _tests_identity(code: CodeType) -> bool:
+    """Return whether a program compares by identity, as ``is None`` does."""
+    if any(IDENTITY.fullmatch(one.opname) for one in dis.get_instructions(code)):
+        return True
+    return any(_tests_identity(one) for one in code.co_consts if hasattr(one, "co_code"))
+
+
+def _is_in(file: str | None, folder: Path) -> bool:
+    return file is not None and Path(file).is_relative_to(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(run_request(sys.argv[1]))

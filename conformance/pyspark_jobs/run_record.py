@@ -1,0 +1,140 @@
+"""Record of what a function of PySpark does, told step by step."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from isolitmus.conformance.pyspark_jobs.traced_values import TokenTable
+from isolitmus.specs.sql.configuration import JOB_CONFS, OVERWRITE_MODE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from isolitmus.conformance.delta.session import Session
+
+__all__ = ["RunRecord", "RunTables"]
+
+DEFAULTS = {OVERWRITE_MODE: "static"}
+"""Values of settings that are not set."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """Declared tables of a run."""
+
+    names: Mapping[str, str]
+    """Name of each table by its name in Spark's catalog, in lower case."""
+    paths: Mapping[str, str]
+    """Name in Spark's catalog of each table with a LOCATION, by that path."""
+
+    def at(self, path: str) -> str | None:
+        """Return the table at a path, if the DDL declares one."""
+        return self.paths.get(path.removeprefix("file:").replace("//", "/").rstrip("/"))
+
+    def named(self, name: str) -> str | None:
+        """Return the declared table of a name, which may have a database and a catalog."""
+        folded = name.replace("`", "").lower().removeprefix("spark_catalog.")
+        return self.names.get(folded, self.names.get(f"default.{folded}"))
+
+
+@dataclass(slots=True)
+class RunRecord:
+    """Record of the run of one function, which is told while the function runs.
+
+    Parameters
+    ----------
+    session : Session
+        Running Spark.
+    spark : SparkSession
+        Session of the function.
+    tables : RunTables
+        Declared tables.
+    file : Path
+        File of the function, in whose lines statements are placed.
+    tell : callable
+        Receives each record, a mapping that JSON can express.
+    tests_identity : bool
+        Whether the program compares objects by identity (``is None``), which a traced value does
+        not notice.
+    """
+
+    session: Session
+    spark: Any
+    tables: RunTables
+    file: Path
+    tell: Callable[[dict[str, Any]], None]
+    tests_identity: bool = True
+    tokens: TokenTable = field(default_factory=TokenTable)
+    _names: set[str] = field(default_factory=set)
+    _confs: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def line(self) -> int:
+        """Line of the function's file that is running; 0 if none is."""
+        frame = sys._getframe()  # noqa: SLF001 - the caller's place
+        found: Any = frame
+        while found is not None:
+            if found.f_code.co_filename == str(self.file):
+                return int(found.f_lineno)
+            found = found.f_back
+        return 0
+
+    def statement(self, sql: str, line: int | None = None) -> None:
+        """Record a statement, after the settings of its session that have changed."""
+        self.statements([sql], line or self.line)
+
+    def statements(self, texts: list[str], line: int) -> None:
+        """Record statements, among which SET is for the next one."""
+        for key in JOB_CONFS:
+            value = self.spark.conf.get(key, None)
+            if value is None and key in self._confs:
+                value = DEFAULTS.get(key, "")
+            if value is not None and value.lower() != self._confs.get(key, DEFAULTS.get(key)):
+                self._confs[key] = value.lower()
+                texts = [f"SET {key} = {value.lower()}", *texts]
+        for one in texts:
+            self.tell({"kind": "statement", "line": line, "sql": one})
+
+    def gap(self, problem: str, tables: list[str] | None = None) -> None:
+        """Record a statement that has no SQL; ``tables`` are those that it concerns, if known."""
+        self.tell({"kind": "gap", "line": self.line, "problem": problem, "tables": tables})
+
+    def argument(self, name: str, type_: str) -> None:
+        """Record the type of an argument of a statement."""
+        self.tell({"kind": "argument", "line": self.line, "name": name, "sql": type_})
+
+    def left_out(self, problem: str) -> None:
+        """Record an effect that concerns no table, and is not executed."""
+        self.tell({"kind": "left out", "line": self.line, "problem": problem})
+
+    def read(
+        self, call: str, query: str, tables: list[str], name: str, of: str = ""
+    ) -> Callable[[], None]:
+        """Record an action, or a value of the action ``of``; return the function that reports the
+        use of its result.
+        """
+        line, told = self.line, threading.Event()
+        self.tell(
+            {"kind": "read", "line": line, "call": call, "sql": query, "tables": tables,
+             "name": name, "of": of}
+        )  # fmt: skip
+
+        def use() -> None:
+            if not told.is_set():
+                told.set()
+                self.tell({"kind": "used", "line": self.line or line, "name": name})
+
+        return use
+
+    def free_name(self, name: str) -> str:
+        """Return a name for the result of an action."""
+        base = "".join(c if c.isalnum() or c == "_" else "_" for c in name).strip("_") or "value"
+        k = 1
+        while f"{base}_{k}" in self._names:
+            k += 1
+        self._names.add(f"{base}_{k}")
+        return f"{base}_{k}"

@@ -1,0 +1,347 @@
+"""Records of functions of PySpark as jobs of a workload.
+
+A record tells what one run of a function did on empty tables: its statements as SQL, its reads, the
+uses of what it read, and what has no SQL. A value that a later statement contains is a ``let`` of
+the job. A read whose result the program used otherwise leaves the rest of its paths unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.model.display import count_of
+from isolitmus.model.errors import IsolitmusError, LitmusError, near
+from isolitmus.model.place import Place
+from isolitmus.model.workload import UnreadStatement
+from isolitmus.specs.disk.input_files import read_text
+from isolitmus.specs.files.toml_reader import NAME, Source
+from isolitmus.specs.sql.parameters import one_line, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from isolitmus.model.workload import Workload
+
+__all__ = [
+    "FunctionRecord",
+    "FunctionTarget",
+    "RecordedStep",
+    "check_function_names",
+    "read_function_target",
+    "with_functions",
+]
+
+
+WORDS = ("sql", "name", "call", "of", "problem")
+"""Texts of a step."""
+
+
+class FunctionTarget(NamedTuple):
+    """Function that is to be run."""
+
+    path: Path
+    """File of the function."""
+    function: str
+    """Name of the function."""
+    line: int
+    """Line at which it begins."""
+    text: str
+    """Text of the file."""
+
+    @property
+    def label(self) -> str:
+        """Name of the file in messages."""
+        return self.path.name
+
+    @property
+    def name(self) -> str:
+        """Name of the job."""
+        return self.function
+
+
+def read_function_target(given: str) -> FunctionTarget:
+    """Return the function that ``FILE.py:FUNCTION`` names, without executing the file.
+
+    Raises
+    ------
+    IsolitmusError
+        If there is no such file or function, or the file is not Python.
+    """
+    file, colon, function = given.rpartition(":")
+    if not colon or not file.endswith(".py") or not function.isidentifier():
+        raise IsolitmusError(f"--run is '{given}'; write FILE.py:FUNCTION")
+    path = Path(file)
+    text = read_text(path, LitmusError)
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        place = f"{path.name}:{error.lineno or 1}:{error.offset or 1}"
+        raise LitmusError(f"{place}: not Python: {error.msg}") from None
+    except ValueError as error:
+        raise LitmusError(f"{path.name}: not Python: {error}") from None
+    found = {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    if function not in found:
+        known = near(function, found) if found else "; it defines no function at its top"
+        raise IsolitmusError(f"{path.name} has no function '{function}'{known}")
+    node = found[function]
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise IsolitmusError(
+            f"{path.name}:{node.lineno}: {function} is asynchronous; give a function that is not"
+        )
+    own = node.args
+    needed = len(own.posonlyargs) + len(own.args) - len(own.defaults)
+    strict = [a.arg for a, d in zip(own.kwonlyargs, own.kw_defaults, strict=True) if d is None]
+    if needed > 1 or strict:
+        names = [a.arg for a in (*own.posonlyargs, *own.args)][1:needed] + strict
+        raise IsolitmusError(
+            f"{path.name}:{node.lineno}: {function} also needs {' and '.join(names)}; give"
+            " defaults to all arguments but the first, which is the SparkSession"
+        )
+    return FunctionTarget(path, function, node.lineno, text)
+
+
+class RecordedStep(NamedTuple):
+    """Step of a run, in the order of the run."""
+
+    kind: str
+    """"statement", "read", "used" (a result of a read), "argument" (of a parameter), "gap"
+    (without SQL), or "left out".
+    """
+    line: int
+    """Line of the function's file; 0 if it is not known."""
+    sql: str = ""
+    """Statement, or query of a read."""
+    name: str = ""
+    """Name of a result of a read; as a parameter, it stands for that result in statements."""
+    call: str = ""
+    """Action that reads, as the program calls it."""
+    of: str = ""
+    """Name of the rows of which a result is a value; empty if it is a result of its own."""
+    problem: str = ""
+    """What has no SQL, or what was not executed."""
+    tables: tuple[str, ...] | None = None
+    """Tables that a read reads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionRecord:
+    """Record of a run of a function."""
+
+    target: FunctionTarget
+    steps: tuple[RecordedStep, ...]
+    _used: Mapping[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        used = {s.name: s.line for s in reversed(self.steps) if s.kind == "used"}
+        object.__setattr__(self, "_used", used)
+
+    @classmethod
+    def of(cls, target: FunctionTarget, records: Sequence[Mapping[str, Any]]) -> FunctionRecord:
+        r"""Return the record of a run from what the recorder told.
+
+        Examples
+        --------
+        >>> target = FunctionTarget(Path("job.py"), "load", 3, "")
+        >>> told = [{"kind": "statement", "line": 5, "sql": "DELETE FROM t"}]
+        >>> print(*FunctionRecord.of(target, told).lines(), sep="\n")
+        load (job.py:3) was executed on empty tables: 1 statement on this path
+          job.py:5  DELETE FROM t
+        """
+        steps = []
+        for one in records:
+            tables = one.get("tables")
+            words = {k: str(one[k]) for k in WORDS if k in one}
+            steps.append(
+                RecordedStep(
+                    kind=one["kind"],
+                    line=one["line"],
+                    tables=None if tables is None else tuple(tables),
+                    **words,
+                )
+            )
+        return cls(target, tuple(steps))
+
+    @property
+    def statements(self) -> tuple[RecordedStep, ...]:
+        """Its statements, without settings."""
+        return tuple(
+            s for s in self.steps if s.kind == "statement" and not s.sql.startswith("SET ")
+        )
+
+    @property
+    def results(self) -> dict[str, RecordedStep]:
+        """Reads whose result a statement contains, by name."""
+        named = {n for s in self.steps if s.kind == "statement" for n in parameters(s.sql)}
+        return {s.name: s for s in self.steps if s.kind == "read" and s.name in named}
+
+    @property
+    def reads(self) -> tuple[RecordedStep, ...]:
+        """Reads whose result no statement contains."""
+        own = self.results
+        whole = {s.of for s in own.values()}
+        return tuple(
+            s
+            for s in self.steps
+            if s.kind == "read" and s.name not in own and s.name not in whole and not s.of
+        )
+
+    def place(self, step: RecordedStep) -> str:
+        """Return the file and line of a step."""
+        return f"{self.target.label}:{step.line or self.target.line}"
+
+    def unknown_paths(self, *, let: bool) -> Iterator[tuple[RecordedStep, str]]:
+        """Yield each read on whose result the path may depend, with a sentence about it.
+
+        A read after which nothing is written decides nothing. Without ``let``, the results that
+        statements contain count as well.
+        """
+        lost = {} if let else self.results
+        seen: set[int] = set()
+        for step in self.steps:
+            uses = step.name in self._used or step.name in lost
+            if step.kind != "read" or not uses or step.line in seen:
+                continue
+            seen.add(step.line)
+            used = self._used.get(step.name, 0)
+            where = f" in line {used}" if used and used != step.line else ""
+            yield (
+                step,
+                (
+                    f"the path from here on may depend on the result of {step.call}, which"
+                    f" {self.target.name} uses{where}; its statements with other results are not"
+                    " known"
+                ),
+            )
+
+    def lines(self) -> Iterator[str]:
+        """Yield the path that the run took, one statement or read a line."""
+        of = self.target
+        count = count_of(len(self.statements), "statement")
+        yield f"{of.name} ({of.label}:{of.line}) was executed on empty tables: {count} on this path"
+        shown: list[tuple[str, str]] = []
+        own = self.results
+        for step in self.steps:
+            text = one_line(step.sql)
+            if step.kind == "statement":
+                shown.append((self.place(step), text))
+            elif step.kind == "read" and step.name in own:
+                shown.append((self.place(step), f":{step.name} = {text}"))
+            elif step.kind == "read" and step in self.reads:
+                shown.append((self.place(step), f"{step.call} of {text}"))
+            elif step.kind in ("gap", "left out"):
+                shown.append((self.place(step), f"not executed or not understood: {step.problem}"))
+        width = max((len(place) for place, _ in shown), default=0)
+        yield from (f"  {place.ljust(width)}  {text}" for place, text in shown)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the run in the format of docs/interface.md."""
+        own = self.results
+        return {
+            "function": self.target.function,
+            "place": f"{self.target.label}:{self.target.line}",
+            "statements": [
+                {"place": self.place(s), "sql": s.sql} for s in self.steps if s.kind == "statement"
+            ],
+            "let": {name: {"place": self.place(s), "sql": s.sql} for name, s in own.items()},
+            "reads": [{"place": self.place(s), "call": s.call, "sql": s.sql} for s in self.reads],
+        }
+
+    def job(self, *, let: bool, typed: bool) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+        """Return the job for a workload file, with the positions of its statements.
+
+        Without ``let``, a result of a read is any value, and its tables are read whole. With
+        ``typed``, parameters have the types of the arguments that the program gave.
+        """
+        own = self.results if let else {}
+        reads = {s.name: s for s in (self.reads if let else (*self.reads, *self.results.values()))}
+        texts, spans = [], []
+        for step in self.steps:
+            if step.kind == "statement":
+                found = [step.sql]
+            elif reads.get(step.name) is step:
+                found = [f"SELECT * FROM {table}" for table in step.tables or ()]
+                found = [step.sql] if let and step.sql else found
+            else:
+                continue
+            texts += found
+            spans += [self._span(step.line)] * len(found)
+        job: dict[str, Any] = {"sql": texts}
+        if own:
+            job["let"] = {name: step.sql for name, step in own.items()}
+        if typed:
+            written = {name for text in texts for name in parameters(text)} - own.keys()
+            types = {s.name: s.sql for s in self.steps if s.kind == "argument"}
+            job["parameters"] = {name: types[name] for name in types if name in written}
+        return job, spans
+
+    def _span(self, line: int) -> tuple[int, int]:
+        lines = self.target.text.splitlines(keepends=True)
+        number = line if 0 < line <= len(lines) else self.target.line
+        start = sum(map(len, lines[: number - 1]))
+        text = lines[number - 1]
+        return start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+
+    def source(self) -> Source:
+        """Return the file of the function."""
+        return Source(self.target.label, self.target.text, self.target.path)
+
+
+def with_functions(
+    work: Workload, records: Sequence[FunctionRecord], without_let: Collection[str] = ()
+) -> Workload:
+    """Return a workload that has the jobs of functions, with what their records leave unknown.
+
+    The jobs in ``without_let`` have parameters of any value in place of what they read.
+    """
+    unread: list[UnreadStatement] = []
+    told: list[str] = []
+    own = {record.target.name: record for record in records}
+    for one in work.unread:
+        record = own.get(one.job)
+        if record is not None and one.location is not None:
+            unread.append(replace(one, place=f"{one.location.file}:{one.location.line}"))
+        else:
+            unread.append(one)
+    for name, record in own.items():
+        label, taken = record.target.label, {one.name for one in work.unread}
+        gaps = [(s, s.problem) for s in record.steps if s.kind == "gap"]
+        for step, problem in (*gaps, *record.unknown_paths(let=name not in without_let)):
+            line = step.line or record.target.line
+            called = f"{name}_line{line}"
+            while called in taken:
+                called += "_"
+            taken.add(called)
+            place = Place(label, line, 1, line, record.target.path)
+            unread.append(UnreadStatement(called, name, problem, f"{label}:{line}", location=place))
+        told += [
+            f"{record.place(s)}: {s.problem}; it is left out."
+            for s in record.steps
+            if s.kind == "left out"
+        ]
+    of = [f"{r.target.name} ({r.target.label}:{r.target.line})" for r in records]
+    told.append(
+        "Each run of a function executes the statements that it executed on empty tables, with the"
+        f" values that its Python computed then: {', '.join(of)}."
+    )
+    return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told))
+
+
+def check_function_names(targets: Sequence[FunctionTarget]) -> None:
+    """Refuse two functions of one name, which is the name of their job."""
+    seen: dict[str, FunctionTarget] = {}
+    for one in targets:
+        if not NAME.fullmatch(one.name):
+            raise IsolitmusError(f"'{one.name}' is not a name of a job; use letters, digits and _")
+        other = seen.setdefault(one.name, one)
+        if other is not one:
+            raise IsolitmusError(
+                f"two functions have the name {one.name}, in {other.path} and {one.path}; a job has"
+                " the name of its function, so rename one of them"
+            )

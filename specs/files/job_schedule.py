@@ -29,7 +29,7 @@ EVERY: tuple[ScheduleKind, ...] = ("dbt projects", "Databricks bundles", "SQL fi
 KEYS: Mapping[str, tuple[ScheduleKind, ...]] = {
     **dict.fromkeys(("apart", "one_at_a_time", "after", "shared", "distinct"), EVERY),
     **dict.fromkeys(("maintenance", "full_refresh", "threads"), EVERY[:1]),
-    "target": EVERY[1:2],
+    "target": EVERY[:2],
 }
 """Keys of a table ``schedule``, each with the kinds of jobs that have it."""
 
@@ -50,10 +50,12 @@ class JobSchedule:
     """Whether an invocation with ``--full-refresh`` may run."""
     threads: int = 0
     """Threads of an invocation; 0: any number."""
+    threads_place: str = ""
+    """Place of the threads, if the table has none."""
     place: str = ""
     """File and line of the table; empty for the default."""
     target: str = ""
-    """Target of a Databricks bundle."""
+    """Target of a Databricks bundle or of a dbt profile."""
     node: Node | None = field(default=None, compare=False)
     """Table with ``shared`` and ``distinct``, the parameters that are shared or distinct."""
 
@@ -136,8 +138,9 @@ projects; remove it
 
     def __str__(self) -> str:
         if self.whole:
+            origin = f" (threads is 1, {self.threads_place})" if self.threads_place else ""
             found = "No two invocations overlap; " + (
-                "each runs one model after another"
+                f"each runs one model after another{origin}"
                 if self.threads == 1
                 else "in one, models overlap if neither depends on the other"
             )
@@ -218,9 +221,9 @@ def read_job_schedule(node: Node) -> JobSchedule:
         maintenance if isinstance(maintenance, bool) else tuple(maintenance),
         node.get("full_refresh", bool, default=False),
         threads,
-        node.place,
-        node.get("target", str, ""),
-        node,
+        place=node.place,
+        target=node.get("target", str, ""),
+        node=node,
     )
 
 

@@ -15,6 +15,7 @@ from isolitmus.specs.files.job_schedule import JobSchedule, find_job_schedule
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
+from isolitmus.specs.projects.dbt_profile import read_dbt_profile
 from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.projects.relation_names import has_word
 from isolitmus.specs.sql.invariants import read_invariants_of
@@ -62,7 +63,19 @@ def read_project_workload(
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
     project = read_dbt_project(manifest)
     known = (schedule or find_job_schedule(folder, Path())).of("dbt projects")
-    return build_project_workload(project, known, given, logged, folder=folder)
+    profile = read_dbt_profile(folder, known.target)
+    told: list[str] = []
+    if profile is not None:
+        told += profile.assumptions
+        if not known.threads:
+            known = replace(known, threads=profile.threads, threads_place=profile.place)
+        if profile.adapter and profile.adapter != project.adapter:
+            told.append(
+                f"The manifest is that of dbt-{project.adapter}, but the target {profile.target} of"
+                f" the profile has the type {profile.adapter}."
+            )
+    work = build_project_workload(project, known, given, logged, folder=folder)
+    return replace(work, left_out=(*work.left_out, *told))
 
 
 def build_project_workload(

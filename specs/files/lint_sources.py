@@ -16,15 +16,12 @@ from isolitmus.specs.disk.input_files import (
     real_path,
     shipped_files,
 )
-from isolitmus.specs.files.bundle_workload import read_bundle_workload
 from isolitmus.specs.files.ignore_comments import read_ignore_comments
 from isolitmus.specs.files.logged_tables import read_declared_table
-from isolitmus.specs.files.project_workload import read_project_workload
 from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.files.workload_file import build_workload, read_invariants
-from isolitmus.specs.projects.databricks_bundle import find_bundle
-from isolitmus.specs.projects.dbt_project import find_manifest
+from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -113,6 +110,8 @@ def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) 
 
 def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSources:
     """Return the workload of a dbt project, and the ignore comments in its files."""
+    from isolitmus.specs.files.project_workload import read_project_workload
+
     folder = path if is_folder(path) else path.absolute().parent.parent
     logged = [read_declared_table(given) for given in settings.tables]
     work = read_project_workload(
@@ -133,6 +132,8 @@ def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSourc
 
 def _of_bundle(root: Path, settings: LintSettings) -> LintSources:
     """Return the workload of a Databricks bundle, and the ignore comments in its SQL."""
+    from isolitmus.specs.files.bundle_workload import read_bundle_workload
+
     logged = [read_declared_table(given) for given in settings.tables]
     found = read_bundle_workload(
         root, settings.ddl, logged, schedule=settings.schedule, partial=True

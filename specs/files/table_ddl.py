@@ -6,12 +6,15 @@ location, NOT NULL, defaults) are ignored.
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import expressions as exp
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import SqlError
 from isolitmus.specs.sql.source_text import DIALECT, SqlText
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 
@@ -66,8 +69,19 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration
     >>> found.name, found.table
     ('orders', {'columns': 'id INT, day DATE', 'partitioned_by': ['day']})
     """
-    with well_formed(text, label):
-        return _declared(text, label, source=source)
+    try:
+        found = _known(text, source=source)
+    except SqlError:  # once more, for the label in its message
+        with well_formed(text, label):
+            found = _declared(text, label, source=source)
+    return found._replace(table=deepcopy(found.table))
+
+
+@lru_cache(maxsize=4096)
+def _known(text: str, *, source: bool) -> TableDeclaration:
+    """Return the declaration in a text that may be read several times."""
+    with well_formed(text, ""):
+        return _declared(text, "", source=source)
 
 
 def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
@@ -131,7 +145,7 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
             continue
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
             place.refuse(column, f"'{place.written(column)}' is not a column; write NAME TYPE")
-        said = f"{column.name} {column.args['kind'].sql(DIALECT)}"
+        said = f"{column.name} {_type_text(column.args['kind'])}"
         for constraint in column.constraints:
             match constraint.kind:
                 case exp.GeneratedAsIdentityColumnConstraint(this=always) as identity:
@@ -154,6 +168,19 @@ def _columns(schema: exp.Schema, place: SqlText) -> Iterator[str]:
                         constraint, f"'{place.written(constraint)}' on a column is not modelled"
                     )
         yield said
+
+
+def _type_text(kind: exp.Expr) -> str:
+    """Return the text of a type."""
+    given = {key for key, value in kind.args.items() if value}
+    plain = isinstance(kind, exp.DataType) and given == {"this"} and not kind.comments
+    return _plain_type(kind.this) if plain else kind.sql(DIALECT)
+
+
+@cache
+def _plain_type(name: exp.DType) -> str:
+    """Return the text of a type without parameters."""
+    return exp.DataType(this=name).sql(DIALECT)
 
 
 def _name(part: exp.Expr) -> str:

@@ -458,7 +458,7 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
                 node.refuse(f"{node}.after: unknown job '{job}'{near(job, jobs)}")
         after[name] = set(first)
     before = {name: set(first) for name, first in after.items()}
-    for _ in before:  # transitive closure
+    for _ in filter(None, after.values()):  # transitive closure
         before = {n: f.union(*(before.get(x, set()) for x in f)) for n, f in before.items()}
     for name, first in before.items():
         if name in first:

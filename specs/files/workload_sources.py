@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import read_text, shipped_files
-from isolitmus.specs.files.bundle_workload import read_bundle_workload
 from isolitmus.specs.files.logged_tables import read_declared_table
-from isolitmus.specs.files.project_workload import read_project_workload
 from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.projects.databricks_bundle import find_bundle
-from isolitmus.specs.projects.dbt_project import find_manifest
+from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax
@@ -64,9 +61,13 @@ def workload(*names: str, ddl: Path | None = None, tables: Sequence[str] = ()) -
     known = shipped_files("workloads")
     folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
     if folder is not None and (manifest := find_manifest(folder)) is not None:
+        from isolitmus.specs.files.project_workload import read_project_workload
+
         home = folder if folder.is_dir() else folder.absolute().parent.parent
         return read_project_workload(manifest, home, split_statements, ddl, logged)
     if folder is not None and (root := find_bundle(folder)) is not None:
+        from isolitmus.specs.files.bundle_workload import read_bundle_workload
+
         return read_bundle_workload(root, ddl, logged).workload
     if folder is not None and folder.is_dir():
         return files_workload(sql_files(folder, ddl), folder, ddl=ddl, logged=logged)

@@ -12,8 +12,9 @@ import re
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import is_file, is_folder, read_text, real_path
+from isolitmus.model.errors import near
+from isolitmus.specs.disk.input_files import is_file, is_folder, real_path
+from isolitmus.specs.projects.project_files import resource_files
 from isolitmus.specs.projects.yaml_tree import YamlValue, merge_yaml, read_yaml
 
 if TYPE_CHECKING:
@@ -22,13 +23,8 @@ if TYPE_CHECKING:
 
     from isolitmus.model.place import Place
 
-__all__ = ["Bundle", "BundleJob", "BundleTask", "find_bundle", "read_bundle"]
+__all__ = ["Bundle", "BundleJob", "BundleTask", "read_bundle"]
 
-ROOTS = ("databricks.yml", "databricks.yaml", "bundle.yml", "bundle.yaml")
-"""Names of the root file of a bundle."""
-ALONE = ("jobs.yml", "jobs.yaml")
-"""Names of a file with jobs beside which there is no root file."""
-RESOURCES = re.compile(r"^(?:resources|targets)\s*:", re.MULTILINE)
 KEYS = ("task_key", "job_cluster_key", "name")
 """Keys by which entries of lists are merged."""
 REFERENCE = re.compile(r"\$\{\s*(?P<name>[\w.\-\[\]]+)\s*\}")
@@ -97,36 +93,6 @@ class Bundle(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-def find_bundle(path: Path) -> Path | None:
-    """Return the root file of a bundle, given by its folder or by the file, or None.
-
-    Without a ``databricks.yml``, a file ``jobs.yml`` with ``resources`` is one, or the folder
-    ``resources`` with such files.
-    """
-    if path.suffix in (".yml", ".yaml") and is_file(path):
-        return path
-    if not is_folder(path):
-        return None
-    for name in ROOTS:
-        if is_file(path / name):
-            return path / name
-    alone = (path / name for name in ALONE)
-    found = next((one for one in alone if is_file(one) and _has_resources(one)), None)
-    if found is None and any(_has_resources(one) for one in _resource_files(path)):
-        return path / "resources"
-    return found
-
-
-def _has_resources(path: Path) -> bool:
-    return RESOURCES.search(read_text(path, LitmusError)) is not None
-
-
-def _resource_files(folder: Path) -> list[Path]:
-    """Return the YAML files of the folder ``resources``."""
-    every = sorted((folder / "resources").rglob("*.y*ml"))
-    return [one for one in every if one.suffix in (".yml", ".yaml") and is_file(one)]
-
-
 def read_bundle(root: Path, target: str = "") -> Bundle:
     """Return the jobs of a bundle.
 
@@ -153,7 +119,7 @@ class _BundleReader:
     def __init__(self, root: Path, target: str) -> None:
         self.folder = root.parent
         self.label = root.name
-        files = _resource_files(self.folder) if is_folder(root) else [root]
+        files = resource_files(self.folder) if is_folder(root) else [root]
         documents = [self._document(one) for one in files]
         self.root = documents[0]
         if not is_folder(root):

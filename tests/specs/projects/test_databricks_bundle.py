@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from isolitmus.model.errors import LitmusError
-from isolitmus.specs.projects.databricks_bundle import find_bundle, read_bundle
+from isolitmus.specs.projects.databricks_bundle import read_bundle
+from isolitmus.specs.projects.project_files import find_bundle
 
 SHOP = Path(__file__).parents[2] / "data" / "bundle"
 TASK = "{task_key: a, sql_task: {file: {path: a.sql}}}"

@@ -61,8 +61,8 @@ def lint(
         typer.Argument(
             metavar="PATH",
             help=(
-                "Folders or SQL files, or one workload or dbt project; default: the key 'paths' of"
-                " the settings."
+                "Folders or SQL files, or one workload, dbt project or bundle; default: the key"
+                " 'paths' of the settings."
             ),
         ),
     ] = None,

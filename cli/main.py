@@ -101,11 +101,16 @@ command line, the docstring the rest of the help.
 
 TRACEBACK = "ISOLITMUS_TRACEBACK"
 """Environment variable that requests the traceback of an internal error."""
+COLLECTED = 50_000, 50, 50
+"""Thresholds of garbage collection: questions to a solver make many objects that live for a while,
+and Python's own thresholds cost a tenth of their time.
+"""
 DEFECT = 70
 """Exit status of an internal error, EX_SOFTWARE of sysexits.h."""
 
 
 TEXTS = (list[str], list[str] | None)
+PATHS = (Path, Path | None)
 
 
 def help_text(verb: str, docstring: str) -> str:
@@ -152,6 +157,8 @@ def _processing(parameter: Any, kind: Any) -> Callable[[Any, Any], Any]:
             if not parameter.required and parameter.default is None:
                 return None
             return process(context, value)
+        if kind in PATHS and value and isinstance(value, str):
+            return Path(value)
         given = isinstance(value, kind or bool | None)
         return value if given else process(context, value)
 
@@ -252,6 +259,7 @@ def main() -> None:
     are 2 for bad input, 3 if a limit or something else ended the work, 4 if an engine could not be
     started, and 70 for a defect of isolitmus.
     """
+    gc.set_threshold(*COLLECTED)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads, used by no verb
     _open_closed_streams()
     # py4j logs tracebacks of a Ctrl-C; its errors are raised, too

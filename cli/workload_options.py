@@ -40,8 +40,8 @@ Jobs = Annotated[
     typer.Argument(
         metavar="JOBS",
         help=(
-            "The name of a workload, a workload file, SQL files, a folder of SQL files, or a dbt"
-            " project."
+            "The name of a workload, a workload file, SQL files, a folder of SQL files, a dbt"
+            " project, or a Databricks bundle."
         ),
     ),
 ]

@@ -137,7 +137,6 @@ BESIDE = {
         ("check-jsonschema", "junitparser", "sarif-pydantic"),
         "the tests have it check the formats of lint",
     ),
-    "pyyaml": "the tests read the GitHub action with it",
     "numpydoc": "the tests have it check docstrings",
     "deltalake": "imported by a program that runs in an environment of its own",
     "pytest-timeout": "the tests have a limit",

@@ -414,19 +414,17 @@ class Codes:
 
     def unknown(self, name: str, type_: Type) -> FreeValue:
         """Return an arbitrary value of a type; the same one for the same name and type."""
-        import z3
-
+        z3 = fast_z3()
         if (name, type_) not in self._unknowns:
-            value = z3.Const(name, self.sort(type_))
-            null = z3.Bool(f"{name} is NULL")
+            value = z3.unknown(name, self.sort(type_))
+            null = z3.unknown(f"{name} is NULL", self.sort("BOOLEAN"))
             bounds, usual = self.bounds(value, type_), self.usual(value, type_)
             self._unknowns[name, type_] = FreeValue(value, null, bounds, usual)
         return self._unknowns[name, type_]
 
     def sort(self, type_: Type) -> Any:
         """Return the Z3 sort that encodes a type."""
-        import z3
-
+        z3 = fast_z3()
         match type_:
             case "BOOLEAN":
                 return z3.BoolSort()

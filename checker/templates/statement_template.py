@@ -142,7 +142,7 @@ def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
     z3 = terms.z3
     one_sort = z3.is_bool(a.value) == z3.is_bool(b.value)
     said = a.value == b.value if one_sort else terms.some("equal")
-    return z3.And(a.null == b.null, z3.Or(a.null, said))
+    return z3.And(z3.equal(a.null, b.null), z3.Or(a.null, said))
 
 
 def are_in_one_partition(terms: Terms, schema: Schema, a: RowTerm, b: RowTerm) -> Any:

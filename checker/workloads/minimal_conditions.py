@@ -12,6 +12,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.checker.solver.smt import c_function
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -181,6 +183,11 @@ class FormulaParts:
         import z3
 
         self._core: Any = z3.z3core
+        self._number = c_function("Z3_get_ast_id")
+        self._kind, self._function, self._size, self._part_of = map(
+            c_function,
+            ("Z3_get_decl_kind", "Z3_get_app_decl", "Z3_get_app_num_args", "Z3_get_app_arg"),
+        )
         self._context: Any = z3.main_ctx().ref()
         self._known: dict[int, FormulaPart] = {}
         self._kept: list[Any] = []
@@ -188,7 +195,7 @@ class FormulaParts:
     def of(self, formula: Any) -> FormulaPart:
         """Return a formula as parts; it is kept alive, so that its identifier stays unique."""
         term = formula.as_ast()
-        found = self._known.get(self._core.Z3_get_ast_id(self._context, term))
+        found = self._known.get(self._number(self._context, term))
         if found is None:
             self._kept.append(formula)
             found = self._part(term)
@@ -196,12 +203,14 @@ class FormulaParts:
 
     def _part(self, term: Any) -> FormulaPart:
         """Return a term with its parts, one object for each term."""
-        core, context = self._core, self._context
-        key = core.Z3_get_ast_id(context, term)
+        context = self._context
+        key = self._number(context, term)
         found = self._known.get(key)
         if found is None:
-            kind = core.Z3_get_decl_kind(context, core.Z3_get_app_decl(context, term))
-            many = core.Z3_get_app_num_args(context, term)
-            parts = [self._part(core.Z3_get_app_arg(context, term, k)) for k in range(many)]
-            found = self._known[key] = FormulaPart(core, kind, term, parts)
+            kind = self._kind(context, self._function(context, term))
+            parts = [
+                self._part(self._part_of(context, term, k))
+                for k in range(self._size(context, term))
+            ]
+            found = self._known[key] = FormulaPart(self._core, kind, term, parts)
         return found

@@ -123,8 +123,10 @@ class _Parts:
         for table, row in (one for rows in self.rows for one in rows):
             other = first.setdefault(table, row)
             if other is not row:
+                equal = self.z3.equal
                 same = [
-                    (a.null == b.null, a.value == b.value) for a, b in zip(row, other, strict=True)
+                    (equal(a.null, b.null), equal(a.value, b.value))
+                    for a, b in zip(row, other, strict=True)
                 ]
                 yield self.z3.And(*(part for pair in same for part in pair))
 
@@ -152,7 +154,8 @@ class _Parts:
 
 def _apart(some: Iterable[Any], other: Iterable[Any]) -> Iterator[Any]:
     """Yield formulas: comparable values differ."""
-    yield from (x != y for x, y in product(some, other) if x.sort() == y.sort())
+    kinds = [[(x, x.sort().kind()) for x in values] for values in (some, other)]
+    yield from (x != y for (x, kind), (y, other) in product(*kinds) if kind == other)
 
 
 def assert_softly(solver: LimitedSolver, wishes: Sequence[Any]) -> None:

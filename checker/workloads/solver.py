@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.solver.smt import c_function, raise_failure
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,7 +31,7 @@ class Solution:
         import z3
 
         found = self.said(term)
-        return bool(z3.is_true(found)) if z3.is_bool(found) else Fraction(str(found))
+        return bool(z3.is_true(found)) if z3.is_bool(found) else Fraction(found.as_string())
 
     def has(self, formula: Any) -> bool:
         """Return whether a formula holds in the model."""
@@ -39,9 +41,10 @@ class Solution:
         """Return whether a formula, given as an object of the C interface, holds in the model."""
         import z3
 
-        core, context, found = z3.z3core, self.model.ctx.ref(), (z3.Ast * 1)()
-        core.Z3_model_eval(context, self.model.model, formula, True, found)
-        return bool(core.Z3_get_bool_value(context, found[0]) == z3.Z3_L_TRUE)
+        context, found = self.model.ctx.ref(), (z3.Ast * 1)()
+        if not c_function("Z3_model_eval")(context, self.model.model, formula, True, found):
+            raise_failure()
+        return bool(c_function("Z3_get_bool_value")(context, found[0]) == z3.Z3_L_TRUE)
 
     def others(self, terms: Iterable[Any]) -> Any:
         """Return the formula that one of these terms has another value than in the model."""
@@ -81,8 +84,13 @@ class LimitedSolver:
 
     def tell(self, *formulas: Any) -> None:
         """Assert formulas."""
+        say, context, solver = (
+            c_function("Z3_solver_assert"),
+            self.context.ref(),
+            self.solver.solver,
+        )
         for formula in self._own(formulas):
-            self.core.Z3_solver_assert(self.context.ref(), self.solver.solver, formula)
+            say(context, solver, formula)
 
     @contextmanager
     def within(self, *formulas: Any) -> Iterator[None]:
@@ -104,13 +112,19 @@ class LimitedSolver:
 
     def _own(self, formulas: Iterable[Any]) -> Iterator[Any]:
         """Yield formulas in the context of this solver, as objects of the C interface."""
-        given = self.z3.AstVector(ctx=self.main)
-        for one in formulas:
-            if one is not True:
-                self.core.Z3_ast_vector_push(self.main.ref(), given.vector, one.as_ast())
-        own = given if self.context is self.main else given.translate(self.context)
+        if self.context is self.main:
+            yield from (one.as_ast() for one in formulas if one is not True)
+            return
+        given, main = self.z3.AstVector(ctx=self.main), self.main.ref()
+        push, get = c_function("Z3_ast_vector_push"), c_function("Z3_ast_vector_get")
+        asserted = [one for one in formulas if one is not True]
+        for one in asserted:
+            push(main, given.vector, one.as_ast())
+        own, context = given.translate(self.context), self.context.ref()
+        if len(own) < len(asserted):
+            raise_failure()
         for k in range(len(own)):
-            yield self.core.Z3_ast_vector_get(self.context.ref(), own.vector, k)
+            yield get(context, own.vector, k)
 
     @property
     def model(self) -> Solution:

@@ -23,8 +23,8 @@ from isolitmus.conformance.pyspark_jobs.recorder import Recorder
 from isolitmus.conformance.pyspark_jobs.run_record import RunTables
 from isolitmus.conformance.pyspark_jobs.sandbox import ForbiddenEffectError, guard_machine
 from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
-from isolitmus.specs.files.workload_sources import split_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

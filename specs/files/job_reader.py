@@ -71,6 +71,7 @@ OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
 PASSED = re.compile(
     rf"{BLANK}(?:(?:SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b"
+    r"|(?:CREATE|REMOVE)\s+WIDGET\b"
     r"|VACUUM\b(?s:.*)\bDRY\s+RUN\s*$)",
     re.IGNORECASE,
 )

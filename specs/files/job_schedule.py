@@ -7,7 +7,7 @@ time. What a scheduler rules out is taken as known, and named in the first line 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file, read_text
@@ -17,11 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["JobSchedule", "find_job_schedule", "read_job_schedule"]
+__all__ = ["JobSchedule", "find_job_schedule", "read_apart", "read_job_schedule"]
+
+ScheduleKind = Literal["dbt projects", "Databricks bundles", "SQL files"]
+"""Kind of the jobs that a schedule is about."""
 
 ALL = "all"
 CONFIGURATION = (("isolitmus.toml", ()), ("pyproject.toml", ("tool", "isolitmus")))
 """Files that may have a table ``schedule``, and the path of the table in which it stands."""
+EVERY: tuple[ScheduleKind, ...] = ("dbt projects", "Databricks bundles", "SQL files")
+KEYS: Mapping[str, tuple[ScheduleKind, ...]] = {
+    **dict.fromkeys(("apart", "one_at_a_time", "after", "shared", "distinct"), EVERY),
+    **dict.fromkeys(("maintenance", "full_refresh", "threads"), EVERY[:1]),
+    "target": EVERY[:2],
+}
+"""Keys of a table ``schedule``, each with the kinds of jobs that have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +50,38 @@ class JobSchedule:
     """Whether an invocation with ``--full-refresh`` may run."""
     threads: int = 0
     """Threads of an invocation; 0: any number."""
+    threads_place: str = ""
+    """Place of the threads, if the table has none."""
     place: str = ""
     """File and line of the table; empty for the default."""
+    target: str = ""
+    """Target of a Databricks bundle or of a dbt profile."""
+    node: Node | None = field(default=None, compare=False)
+    """Table with ``shared`` and ``distinct``, the parameters that are shared or distinct."""
 
     @property
     def whole(self) -> bool:
         """Whether no two invocations overlap."""
         return ALL in self.one_at_a_time
+
+    def of(self, kind: ScheduleKind) -> JobSchedule:
+        """Return this schedule; refuse a key that the jobs of this kind do not have.
+
+        Examples
+        --------
+        >>> from isolitmus.specs.files.toml_reader import Source
+        >>> node = Source("isolitmus.toml", "schedule.threads = 4").node().inner("schedule")
+        >>> read_job_schedule(node).of("SQL files")
+        Traceback (most recent call last):
+        isolitmus.model.errors.LitmusError: isolitmus.toml:1: schedule.threads is for dbt \
+projects; remove it
+        """
+        if self.node is not None:
+            for key, kinds in KEYS.items():
+                if key in self.node and kind not in kinds:
+                    key = self.node.under(key)  # noqa: PLW2901 - its path
+                    self.node.refuse(f"{key} is for {' and '.join(kinds)}; remove it", key)
+        return self
 
     def check_jobs(self, jobs: Collection[str]) -> None:
         """Refuse a name that is not one of a job.
@@ -55,15 +90,23 @@ class JobSchedule:
         --------
         >>> JobSchedule(one_at_a_time=("order",), place="isolitmus.toml:1").check_jobs(["orders"])
         Traceback (most recent call last):
-        isolitmus.model.errors.LitmusError: isolitmus.toml:1: schedule names the unknown job \
+        isolitmus.model.errors.LitmusError: isolitmus.toml:1: one_at_a_time: unknown job \
 'order'; did you mean 'orders'?
         """
-        named = [*self.one_at_a_time, *self.after]
-        named += [name for pair in (*self.apart, *self.after.values()) for name in pair]
-        for name in named:
-            if name != ALL and name not in jobs:
-                problem = f"schedule names the unknown job '{name}'{near(name, jobs)}"
-                raise LitmusError(f"{self.place}: {problem}")
+        named = {
+            "apart": [name for pair in self.apart for name in pair],
+            "one_at_a_time": [name for name in self.one_at_a_time if name != ALL],
+            "after": [name for job, first in self.after.items() for name in (job, *first)],
+        }
+        for key, names in named.items():
+            for name in names:
+                if name in jobs:
+                    continue
+                problem = f"unknown job '{name}'{near(name, jobs)}"
+                if self.node is None:
+                    raise LitmusError(f"{self.place}: {key}: {problem}")
+                where = self.node.under(key)
+                self.node.refuse(f"{where}: {problem}", where)
 
     def pairs(self, before: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
         """Yield the pairs of jobs that never overlap, in both directions.
@@ -95,8 +138,9 @@ class JobSchedule:
 
     def __str__(self) -> str:
         if self.whole:
+            origin = f" (threads is 1, {self.threads_place})" if self.threads_place else ""
             found = "No two invocations overlap; " + (
-                "each runs one model after another"
+                f"each runs one model after another{origin}"
                 if self.threads == 1
                 else "in one, models overlap if neither depends on the other"
             )
@@ -151,16 +195,7 @@ def read_job_schedule(node: Node) -> JobSchedule:
     No two invocations overlap; ...; no maintenance runs meanwhile; no invocation ...
     """
     node.table()
-    node.keys(("apart", "one_at_a_time", "after", "maintenance", "full_refresh", "threads"))
-    pairs = node.get("apart", list, [])
-    for pair in pairs:
-        if not (
-            isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
-        ):
-            node.refuse(
-                f'{node}.apart has {show_value(pair)}; write pairs of jobs: [["a", "b"]]',
-                f"{node}.apart",
-            )
+    node.keys(KEYS)
     given = node.value.get("one_at_a_time", [])
     alone = [given] if isinstance(given, str) else given
     if not _are_names(alone):
@@ -180,14 +215,34 @@ def read_job_schedule(node: Node) -> JobSchedule:
     if (threads := node.get("threads", int, 0)) < 0:
         node.refuse(f"{node}.threads is {threads}; write a number from 1")
     return JobSchedule(
-        tuple((a, b) for a, b in pairs),
+        read_apart(node),
         tuple(alone),
         after,
         maintenance if isinstance(maintenance, bool) else tuple(maintenance),
         node.get("full_refresh", bool, default=False),
         threads,
-        node.place,
+        place=node.place,
+        target=node.get("target", str, ""),
+        node=node,
     )
+
+
+def read_apart(node: Node) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of jobs in the key ``apart`` of a table.
+
+    Examples
+    --------
+    >>> from isolitmus.specs.files.toml_reader import Source
+    >>> read_apart(Source("w.toml", 'apart = [["load", "load"], ["load", "report"]]').node())
+    (('load', 'load'), ('load', 'report'))
+    """
+    found: list[tuple[str, str]] = []
+    for pair in node.get("apart", list, []):
+        if not _are_names(pair) or len(pair) != 2:
+            where = node.under("apart")
+            node.refuse(f'{where} has {show_value(pair)}; write pairs of jobs: [["a", "b"]]', where)
+        found.append((pair[0], pair[1]))
+    return tuple(found)
 
 
 def _are_names(value: object) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.lint_rule import chosen_codes, codes_of, unknown_code
 from isolitmus.specs.disk.input_files import is_file, is_folder, is_there, read_text, real_path
+from isolitmus.specs.files.job_schedule import JobSchedule, read_job_schedule
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 
 __all__ = ["LintSettings", "default_root", "find_settings", "path_matches", "read_settings"]
@@ -67,7 +68,7 @@ class LintSettings:
     """Patterns of files that are left out."""
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Patterns of files, each with selectors of rules that are off in them."""
-    schedule: Node | None = None
+    schedule: JobSchedule | None = None
     """Which jobs never overlap, and which parameters are shared or distinct."""
     invariants: Node | None = None
     """Invariants that the jobs are meant to keep, by name."""
@@ -170,7 +171,7 @@ def read_settings(path: Path) -> LintSettings:
         )
     node.keys(KEYS)
     root = path.parent
-    schedule = node.inner("schedule", {}) if "schedule" in node else None
+    schedule = read_job_schedule(node.inner("schedule", {})) if "schedule" in node else None
     per_file = node.inner("per-file-ignores", {})
     patterns = _texts(node, "exclude")
     for pattern in (*patterns, *per_file.value):

@@ -17,13 +17,11 @@ from isolitmus.specs.disk.input_files import (
     shipped_files,
 )
 from isolitmus.specs.files.ignore_comments import read_ignore_comments
-from isolitmus.specs.files.job_schedule import read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
-from isolitmus.specs.files.project_workload import read_project_workload
+from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.files.workload_file import build_workload, read_invariants
-from isolitmus.specs.files.workload_sources import files_workload, split_statements, sql_files
-from isolitmus.specs.projects.dbt_project import find_manifest
+from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -69,16 +67,12 @@ def read_lint_sources(
     return found._replace(workload=replace(work, invariants=(*work.invariants, *stated)))
 
 
-OF_FILES = ("apart", "shared", "distinct")
-"""Keys of a schedule for SQL files."""
-
-
 def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) -> LintSources:
     known = shipped_files("workloads")
     if len(names) == 1 and (manifest := find_manifest(Path(names[0]))) is not None:
         return _of_project(Path(names[0]), manifest, settings)
-    if settings.schedule is not None:
-        settings.schedule.keys(OF_FILES)
+    if len(names) == 1 and (root := find_bundle(Path(names[0]))) is not None:
+        return _of_bundle(root, settings)
     if len(names) == 1 and (names[0] in known or names[0].endswith(".toml")):
         return _of_workload_file(known.get(names[0]) or Path(names[0]), settings)
     paths = [Path(name) for name in names]
@@ -99,8 +93,9 @@ def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) 
         files,
         folder,
         ddl=settings.ddl,
-        tables=settings.tables,
-        schedule=settings.schedule,
+        logged=[read_declared_table(given) for given in settings.tables],
+        schedule=None if settings.schedule is None else settings.schedule.of("SQL files"),
+        partial=True,
         whole=whole,
     )
     comments = (
@@ -115,11 +110,12 @@ def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) 
 
 def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSources:
     """Return the workload of a dbt project, and the ignore comments in its files."""
+    from isolitmus.specs.files.project_workload import read_project_workload
+
     folder = path if is_folder(path) else path.absolute().parent.parent
     logged = [read_declared_table(given) for given in settings.tables]
-    schedule = None if settings.schedule is None else read_job_schedule(settings.schedule)
     work = read_project_workload(
-        manifest, folder, split_statements, settings.ddl, logged, schedule=schedule
+        manifest, folder, split_statements, settings.ddl, logged, schedule=settings.schedule
     )
     places = [*(one.location for one in work.statements), *(one.location for one in work.unread)]
     files = {
@@ -132,6 +128,24 @@ def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSourc
         for one in read_ignore_comments(read_text(real, LitmusError), name, real)
     )
     return LintSources(work, tuple(comments))
+
+
+def _of_bundle(root: Path, settings: LintSettings) -> LintSources:
+    """Return the workload of a Databricks bundle, and the ignore comments in its SQL."""
+    from isolitmus.specs.files.bundle_workload import read_bundle_workload
+
+    logged = [read_declared_table(given) for given in settings.tables]
+    found = read_bundle_workload(
+        root, settings.ddl, logged, schedule=settings.schedule, partial=True
+    )
+    sources = {file.source.label: file.source for file in found.files}
+    comments = (
+        one
+        for label, source in sources.items()
+        if source.path is not None
+        for one in read_ignore_comments(source.text, label, source.path)
+    )
+    return LintSources(found.workload, tuple(comments))
 
 
 def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> list[Path]:
@@ -154,10 +168,8 @@ def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> lis
 
 def _of_workload_file(path: Path, settings: LintSettings) -> LintSources:
     """Return the workload of a TOML file; jobs that are not understood are left out."""
-    if settings.schedule is not None:
-        settings.schedule.refuse(
-            f"schedule is for SQL files; write its keys into {path.name}", settings.schedule.path
-        )
+    if settings.schedule is not None and (node := settings.schedule.node) is not None:
+        node.refuse(f"schedule is for SQL files; write its keys into {path.name}", node.path)
     if settings.ddl is not None:
         raise IsolitmusError("--ddl is for SQL files only; a workload file has the key 'ddl'")
     text = read_text(path, LitmusError)

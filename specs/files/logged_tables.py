@@ -122,10 +122,12 @@ def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableD
         raise NotModelled(f"its {LEVEL_KEY} is '{metadata.level}'; known: {', '.join(LEVELS)}")
     besides = {one["name"]: one.get("metadata") or {} for one in fields}
     defaults = (column.lower() for column, known in besides.items() if DEFAULT in known)
-    generated = {
-        column: str(known[COMPUTED]) for column, known in besides.items() if COMPUTED in known
-    }
-    return TableDeclaration(name, table, level, defaults=tuple(defaults), generated=generated)
+    generated = (
+        (column, str(known[COMPUTED])) for column, known in besides.items() if COMPUTED in known
+    )
+    return TableDeclaration(
+        name, table, level, defaults=tuple(defaults), generated=tuple(generated)
+    )
 
 
 def logged_type(column: Mapping[str, Any]) -> Type:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.files.job_schedule import find_job_schedule
+from isolitmus.specs.files.job_schedule import JobSchedule, find_job_schedule
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
+from isolitmus.specs.projects.dbt_profile import read_dbt_profile
 from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.projects.relation_names import has_word
 from isolitmus.specs.sql.invariants import read_invariants_of
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.workload import Workload
-    from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.projects.dbt_manifest import DeclaredInvariant
     from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
@@ -63,8 +63,20 @@ def read_project_workload(
     made = "" if ddl is None else read_text(ddl, LitmusError)
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
     project = read_dbt_project(manifest)
-    known = schedule or find_job_schedule(folder, Path())
-    return build_project_workload(project, known, given, logged, folder=folder)
+    known = (schedule or find_job_schedule(folder, Path())).of("dbt projects")
+    profile = read_dbt_profile(folder, known.target)
+    told: list[str] = []
+    if profile is not None:
+        told += profile.assumptions
+        if not known.threads:
+            known = replace(known, threads=profile.threads, threads_place=profile.place)
+        if profile.adapter and profile.adapter != project.adapter:
+            told.append(
+                f"The manifest is that of dbt-{project.adapter}, but the target {profile.target} of"
+                f" the profile has the type {profile.adapter}."
+            )
+    work = build_project_workload(project, known, given, logged, folder=folder)
+    return replace(work, left_out=(*work.left_out, *told))
 
 
 def build_project_workload(
@@ -135,6 +147,7 @@ def build_project_workload(
     apart |= {(a, b) for a in upkeep for b in upkeep}
     invariants, passed = _invariants(project, work)
     told += passed
+    meet = batched & work.jobs.keys() and schedule.whole and "batch_start" not in work.distinct
     return replace(
         work,
         invariants=invariants,
@@ -142,7 +155,7 @@ def build_project_workload(
         apart=work.apart | apart,
         left_out=tuple(_of_views(work.left_out, project)) + tuple(told),
         unread=(*work.unread, *unread),
-        distinct=("batch_start",) if batched & work.jobs.keys() and schedule.whole else (),
+        distinct=(*work.distinct, *(["batch_start"] if meet else [])),
         schedule=str(schedule),
     )
 
@@ -250,9 +263,11 @@ class _Document(NamedTuple):
             sources[name] = Source(self.schedule.place.partition(":")[0] or "maintenance")
         name = self.project.name
         whole = {"title": name, "jobs": found} | ({"ddl": self.ddl} if self.ddl else {})
+        stated = JobSchedule(place=self.schedule.place, node=self.schedule.node)
         return build_workload(
-            Node(whole, "", Source(name)), name, sources=sources, logged=self.logged, each=True
-        )
+            Node(whole, "", Source(name)), name, sources=sources, logged=self.logged,
+            schedule=stated, each=True,
+        )  # fmt: skip
 
 
 def _maintenance(

@@ -6,18 +6,20 @@ location, NOT NULL, defaults) are ignored.
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from copy import deepcopy
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import expressions as exp
 
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import SqlError
 from isolitmus.specs.sql.source_text import DIALECT, SqlText
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from isolitmus.model.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
@@ -51,8 +53,8 @@ class TableDeclaration(NamedTuple):
     """Constraints on every row, as written."""
     defaults: tuple[str, ...] = ()
     """Names of the columns with DEFAULT, in lower case."""
-    generated: Mapping[str, str] = MappingProxyType({})
-    """Expressions from which columns are generated, by name of the column."""
+    generated: tuple[tuple[str, str], ...] = ()
+    """Generated columns, each with its expression."""
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
@@ -70,8 +72,19 @@ def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration
     >>> found.name, found.table
     ('orders', {'columns': 'id INT, day DATE', 'partitioned_by': ['day']})
     """
-    with well_formed(text, label):
-        return _declared(text, label, source=source)
+    try:
+        found = _known(text, source=source)
+    except SqlError:  # once more, for the label in its message
+        with well_formed(text, label):
+            found = _declared(text, label, source=source)
+    return found._replace(table=deepcopy(found.table))
+
+
+@lru_cache(maxsize=4096)
+def _known(text: str, *, source: bool) -> TableDeclaration:
+    """Return the declaration in a text that may be read several times."""
+    with well_formed(text, ""):
+        return _declared(text, "", source=source)
 
 
 def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
@@ -114,19 +127,19 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
         if any(isinstance(one.kind, exp.DefaultColumnConstraint) for one in column.constraints)
     )
     checked = tuple(_checked(schema, place))
-    generated = {
-        column.name: one.kind.this.unnest().sql(DIALECT)
+    generated = (
+        (column.name, one.kind.this.unnest().sql(DIALECT))
         for column in schema.find_all(exp.ColumnDef)
         for one in column.constraints
         if isinstance(one.kind, exp.ComputedColumnConstraint)
-    }
+    )
     return TableDeclaration(
         schema.this.name,
         table,
         level,
         checked=checked,
         defaults=tuple(defaults),
-        generated=generated,
+        generated=tuple(generated),
     )
 
 
@@ -148,7 +161,7 @@ def _columns(schema: exp.Schema, place: SqlText, *, source: bool) -> Iterator[st
             continue
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
             place.refuse(column, f"'{place.written(column)}' is not a column; write NAME TYPE")
-        said = f"{column.name} {column.args['kind'].sql(DIALECT)}"
+        said = f"{column.name} {_type_text(column.args['kind'])}"
         for constraint in column.constraints:
             match constraint.kind:
                 case exp.GeneratedAsIdentityColumnConstraint(this=always) as identity:
@@ -171,6 +184,19 @@ def _columns(schema: exp.Schema, place: SqlText, *, source: bool) -> Iterator[st
                         constraint, f"'{place.written(constraint)}' on a column is not modelled"
                     )
         yield said
+
+
+def _type_text(kind: exp.Expr) -> str:
+    """Return the text of a type."""
+    given = {key for key, value in kind.args.items() if value}
+    plain = isinstance(kind, exp.DataType) and given == {"this"} and not kind.comments
+    return _plain_type(kind.this) if plain else kind.sql(DIALECT)
+
+
+@cache
+def _plain_type(name: exp.DType) -> str:
+    """Return the text of a type without parameters."""
+    return exp.DataType(this=name).sql(DIALECT)
 
 
 def _name(part: exp.Expr) -> str:

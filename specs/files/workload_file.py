@@ -17,6 +17,7 @@ from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, Workload
 from isolitmus.specs.disk.input_files import ENTRIES
 from isolitmus.specs.files.job_reader import JobReader, types_in
+from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
@@ -28,7 +29,7 @@ from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
@@ -192,7 +193,7 @@ def _left_out(declared: TableDeclaration) -> Iterator[str]:
     for key, value in given.items():
         if LAYOUT[key] and value != MADE[key].usual:
             yield f"{declared.name} has {key} = {value}: {LAYOUT[key]}."
-    for name, sql in declared.generated.items():
+    for name, sql in declared.generated:
         yield (
             f"{declared.name}.{name} is generated from {sql}: statements that do not name it have"
             " its value, and queries the conditions on it that Delta derives."
@@ -276,7 +277,7 @@ def build_workload(
     logged: Sequence[LoggedDeclaration] = (),
     *,
     spans: Mapping[str, Sequence[tuple[int, int]]] | None = None,
-    schedule: Node | None = None,
+    schedule: JobSchedule | None = None,
     each: bool = False,
     partial: bool = False,
     whole: bool = True,
@@ -297,8 +298,9 @@ def build_workload(
         Existing tables, which the document need not declare.
     spans : mapping of str to sequence of (int, int), optional
         Positions of the statements of each job in its file.
-    schedule : Node, optional
-        Table with the keys `shared`, `distinct` and `apart`, by default the document.
+    schedule : JobSchedule, optional
+        What may overlap, and which parameters are shared or distinct; by default the keys
+        `shared`, `distinct` and `apart` of the document.
     each : bool
         Whether a job with a mistake is left out as not understood; otherwise it is an error.
     partial : bool
@@ -310,8 +312,10 @@ def build_workload(
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
     schemas, level, formats, left_out = workload_tables(document, logged)
-    schedule = schedule or document
-    shared = types_in(schedule.at("shared", schedule.get("shared", dict, {})))
+    if schedule is None:
+        schedule = JobSchedule(read_apart(document), place=document.source.label, node=document)
+    stated = schedule.node or Node({}, "", document.source)
+    shared = types_in(stated.at("shared", stated.get("shared", dict, {})))
     besides = (
         f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
@@ -335,7 +339,9 @@ def build_workload(
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
     named = {*jobs, *(one.job for one, _ in reader.unread)}
-    apart = _apart(given, jobs) | _apart_pairs(schedule, named, whole=whole)
+    if whole:
+        schedule.check_jobs(named)
+    apart = _apart(given, jobs) | {*schedule.pairs(dict.fromkeys(named, ()))}
     jobs = {name: job for name, job in jobs.items() if job.statements}
     if not jobs and reader.unread and not partial:
         raise reader.unread[0][1]
@@ -351,7 +357,7 @@ def build_workload(
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
-        _distinct(schedule, jobs, shared, whole=whole),
+        _distinct(stated, jobs, shared, whole=whole),
         (*left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))), *reader.passed),
         tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
@@ -438,27 +444,6 @@ def _distinct(
     return tuple(found)
 
 
-def _apart_pairs(
-    schedule: Node, jobs: Collection[str], *, whole: bool
-) -> frozenset[tuple[str, str]]:
-    """Return the pairs of jobs in the key `apart`, in both directions."""
-    found: set[tuple[str, str]] = set()
-    for pair in schedule.get("apart", list, []):
-        names = pair if isinstance(pair, list) else []
-        if len(names) != 2 or not all(isinstance(job, str) for job in names):
-            schedule.refuse(
-                f'apart holds {show_value(pair)}; write pairs of jobs, such as ["a", "b"]',
-                schedule.under("apart"),
-            )
-        for job in names:
-            if whole and job not in jobs:
-                schedule.refuse(
-                    f"apart: unknown job '{job}'{near(job, jobs)}", schedule.under("apart")
-                )
-        found |= {(names[0], names[1]), (names[1], names[0])}
-    return frozenset(found)
-
-
 def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
     """Return the pairs of jobs that never overlap, by their keys ``alone`` and ``after``."""
     found: set[tuple[str, str]] = set()
@@ -479,7 +464,7 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
                 node.refuse(f"{node}.after: unknown job '{job}'{near(job, jobs)}")
         after[name] = set(first)
     before = {name: set(first) for name, first in after.items()}
-    for _ in before:  # transitive closure
+    for _ in filter(None, after.values()):  # transitive closure
         before = {n: f.union(*(before.get(x, set()) for x in f)) for n, f in before.items()}
     for name, first in before.items():
         if name in first:

@@ -1,199 +1,31 @@
-"""Workloads by name, from a workload file, or from one SQL file for each job, also of a folder.
-
-In an SQL file, ``-- :day DATE`` declares the type of a parameter, and ``-- where day < today`` a
-condition on parameters. Semicolons separate the statements of the job.
-
-A template expression is a parameter, and a temporary view is a query that later statements name.
-SET of a supported conf is kept. Other session commands are ignored with an assumption, or refused
-if they may affect commits.
-"""
+"""Workloads by name, from a workload file, of SQL files, or of a project."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError, UnknownName, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
-from isolitmus.specs.files.job_reader import PASSED, unread_job
+from isolitmus.specs.disk.input_files import read_text, shipped_files
 from isolitmus.specs.files.logged_tables import read_declared_table
-from isolitmus.specs.files.project_workload import read_project_workload
-from isolitmus.specs.files.recorded_functions import with_functions
-from isolitmus.specs.files.table_ddl import read_ddl
-from isolitmus.specs.files.toml_reader import NAME, Node, Source
-from isolitmus.specs.files.workload_file import build_workload, read_workload, workload_tables
-from isolitmus.specs.projects.dbt_project import find_manifest
-from isolitmus.specs.sql.configuration import JOB_CONFS, SET, with_overwrite_mode
-from isolitmus.specs.sql.parameters import BLANK, PIECE
-from isolitmus.specs.sql.source_text import locate_error
+from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
+from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.projects.project_files import find_bundle, find_manifest
+from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from isolitmus.model.workload import JobStatement, UnreadStatement
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.model.workload import JobStatement
     from isolitmus.specs.files.recorded_functions import FunctionRecord
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
-__all__ = [
-    "JobText",
-    "as_workload",
-    "files_workload",
-    "parametrize_templates",
-    "read_job_text",
-    "replace_statement",
-    "split_statements",
-    "sql_files",
-    "with_views",
-    "workload",
-    "workloads",
-]
-
-NAMED = r"(?:\$\{\s*(?P<{0}a>\w+)\s*\}|\{\{\s*(?P<{0}b>\w+)\s*\}\})"
-TEMPLATE = re.compile(
-    "|".join(
-        f"{quote}{NAMED.replace('{0}', name)}{quote}"
-        for quote, name in (("'", "s"), ('"', "d"), ("", "p"))
-    )
-)
-"""Template expression, perhaps in quotes."""
-LEFT = re.compile(r"\{\{|\{%|\$\{")
-MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
-"""Settings that may affect commits."""
-CREATES = re.compile(
-    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
-)
-"""CREATE TABLE with columns."""
-VIEW = re.compile(
-    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
-    r"(?P<query>.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
-
-
-class JobText(NamedTuple):
-    """Statements of a job, including SET of supported settings, and session commands that are
-    ignored.
-    """
-
-    statements: tuple[str, ...]
-    passed_over: tuple[str, ...]
-    spans: tuple[tuple[int, int], ...] = ()
-    """Positions of the statements in the text."""
-
-
-def read_job_text(source: Source) -> JobText:
-    """Return the statements of a job's SQL file; SqlError for an unsupported template or setting.
-
-    Examples
-    --------
-    >>> from isolitmus.specs.files.toml_reader import Source
-    >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
-    >>> found = read_job_text(Source("a.sql", text))
-    >>> found.statements
-    ('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',)
-    >>> found.passed_over
-    ('USE shop',)
-    """
-    if left := LEFT.search(source.text):
-        word = source.text[left.start() :].partition("\n")[0]
-        _refuse(
-            source, left.start(), f"unsupported template '{word}'; write the SQL that it generates"
-        )
-    found: list[str] = []
-    spans: list[tuple[int, int]] = []
-    passed: list[str] = []
-    views: dict[str, str] = {}
-    for start, statement in _statements_at(source.text):
-        if view := VIEW.fullmatch(statement):
-            views[view["name"]] = with_views(view["query"], views)
-        elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
-            found.append(statement)
-            spans.append((start, start + len(statement)))
-        elif PASSED.match(statement):
-            if MATTERS.search(statement):
-                problem = f"unsupported: '{statement}' may affect commits"
-                _refuse(source, start, f"{problem}; remove it")
-            passed.append(statement)
-        else:
-            found.append(with_views(statement, views))
-            spans.append((start, start + len(statement)))
-    return JobText(tuple(found), tuple(passed), tuple(spans))
-
-
-def _refuse(source: Source, start: int, problem: str) -> NoReturn:
-    raise locate_error(source.label, source.text, start, problem)
-
-
-def with_views(statement: str, views: Mapping[str, str]) -> str:
-    """Return the statement with the views that it names as common table expressions.
-
-    Examples
-    --------
-    >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
-    'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
-    """
-    named = {
-        name: query
-        for name, query in views.items()
-        if re.search(rf"(?<![.\w]){name}\b", statement, re.IGNORECASE)
-    }
-    if not named:
-        return statement
-    listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())
-    if begun := WITH.match(statement):
-        return f"WITH {listed},{statement[begun.end() :]}"
-    return f"WITH {listed} {statement}"
-
-
-def parametrize_templates(text: str) -> str:
-    """Return the text with a parameter for each template expression, without moving other
-    characters.
-
-    Examples
-    --------
-    >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
-    'DELETE FROM t WHERE day = :ds        AND id = :id  '
-    """
-
-    def parameter(found: re.Match[str]) -> str:
-        name = next(name for name in found.groups() if name)
-        return f":{name}".ljust(len(found[0]))
-
-    return TEMPLATE.sub(parameter, text)
-
-
-def split_statements(text: str) -> Iterator[str]:
-    r"""Yield the statements of a text, without the semicolons that end them.
-
-    Examples
-    --------
-    >>> list(split_statements("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
-    ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
-    """
-    return (statement for _, statement in _statements_at(text))
-
-
-def _statements_at(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the position and the text of each statement."""
-    hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
-    start = 0
-    for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
-        statement = text[start:end].strip()
-        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
-            yield text.index(statement, start), statement
-        start = end + 1
-
-
-TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
-KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+__all__ = ["as_workload", "replace_statement", "workload", "workloads"]
 
 
 def workloads() -> list[str]:
@@ -219,7 +51,8 @@ def workload(
     ----------
     *names : str
         Name of a shipped workload, path of a workload file, of a folder, or of SQL files. A
-        folder may be a dbt project, which a path of its ``manifest.json`` gives as well.
+        folder may be a dbt project, which a path of its ``manifest.json`` gives as well, or a
+        Databricks bundle, which a path of its root file gives as well.
     ddl : Path, optional
         File with the CREATE TABLE statements for SQL files.
     tables : sequence of str
@@ -236,15 +69,19 @@ def workload(
     known = shipped_files("workloads")
     folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
     if folder is not None and (manifest := find_manifest(folder)) is not None:
-        if functions:
-            raise IsolitmusError(
-                f"{folder} is a dbt project, which has its own jobs; --run is for SQL files and"
-                " their folders, or alone"
-            )
+        _refuse_functions(functions, f"{folder} is a dbt project")
+        from isolitmus.specs.files.project_workload import read_project_workload
+
         home = folder if folder.is_dir() else folder.absolute().parent.parent
         return read_project_workload(manifest, home, split_statements, ddl, logged)
+    if folder is not None and (root := find_bundle(folder)) is not None:
+        _refuse_functions(functions, f"{folder} is a Databricks bundle")
+        from isolitmus.specs.files.bundle_workload import read_bundle_workload
+
+        return read_bundle_workload(root, ddl, logged).workload
     if folder is not None and folder.is_dir():
-        return _of_sql(sql_files(folder, ddl), ddl, logged, folder, functions=functions)
+        paths = sql_files(folder, ddl)
+        return files_workload(paths, folder, ddl=ddl, logged=logged, functions=functions)
     texts = [name for name in names if name.endswith(".sql")]
     if texts or (functions and not names):
         other = next((name for name in names if name not in texts), None)
@@ -256,9 +93,9 @@ def workload(
             raise IsolitmusError(
                 "SQL files do not declare the table; add --ddl FILE or --table FOLDER"
             )
-        return _of_sql([Path(name) for name in texts], ddl, logged, functions=functions)
-    if functions:
-        raise IsolitmusError("a workload file has its own jobs; give functions beside SQL files")
+        paths = [Path(name) for name in texts]
+        return files_workload(paths, ddl=ddl, logged=logged, functions=functions)
+    _refuse_functions(functions, "a workload file is given")
     if len(names) != 1:
         raise IsolitmusError(f"{', '.join(names)}: give one workload file, or SQL files")
     if ddl is not None:
@@ -273,48 +110,12 @@ def workload(
     return read_workload(read_text(path, LitmusError), path.stem, path, logged)
 
 
-def files_workload(
-    paths: Sequence[Path],
-    folder: Path,
-    *,
-    ddl: Path | None = None,
-    tables: Sequence[str] = (),
-    schedule: Node | None = None,
-    whole: bool = True,
-) -> Workload:
-    """Return the workload of SQL files; jobs that are not understood are left out.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        SQL files, in `folder` or below.
-    folder : Path
-        Folder to which the names of files are relative.
-    ddl : Path, optional
-        File with CREATE TABLE statements, in addition to those in the files.
-    tables : sequence of str
-        Folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
-    schedule : Node, optional
-        Table with the keys `shared`, `distinct` and `apart`, as in a workload file.
-    whole : bool
-        Whether these are all jobs of the schedule, so that it must not name others.
-    """
-    logged = [read_declared_table(given) for given in tables]
-    return _of_sql(paths, ddl, logged, folder, schedule, partial=True, whole=whole)
-
-
-def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
-    """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
-    found = [
-        path
-        for path in sorted(folder.rglob("*.sql"))
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and (ddl is None or real_path(path) != real_path(ddl))
-    ]
-    if not found:
-        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")
-    return found
+def _refuse_functions(functions: Sequence[FunctionRecord], given: str) -> None:
+    """Refuse functions beside what has jobs of its own."""
+    if functions:
+        raise IsolitmusError(
+            f"{given}, which has its own jobs; --run is for SQL files and their folders, or alone"
+        )
 
 
 def as_workload(given: Workload | NameOrPath) -> Workload:
@@ -336,173 +137,3 @@ def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:
     job = of.jobs[one.job]
     statements = tuple(changed if each is one else each for each in job.statements)
     return replace(of, jobs={**of.jobs, job.name: replace(job, statements=statements)})
-
-
-def _of_sql(
-    paths: Sequence[Path],
-    ddl: Path | None,
-    logged: Sequence[LoggedDeclaration],
-    folder: Path | None = None,
-    schedule: Node | None = None,
-    *,
-    functions: Sequence[FunctionRecord] = (),
-    partial: bool = False,
-    whole: bool = True,
-) -> Workload:
-    """Return the workload of SQL files, one job per file; comments give types and conditions.
-
-    The files of a ``folder`` may also create tables, and what is wrong with one is left out.
-    """
-    work = _of_texts(
-        paths, ddl, logged, folder, schedule,
-        functions=dict.fromkeys(functions, FUNCTION_FORMS[0]), partial=partial, whole=whole,
-    )  # fmt: skip
-    if not functions:
-        return work
-    forms = {}
-    for record in functions:
-        tried = [(work, FUNCTION_FORMS[0])]
-        for form in FUNCTION_FORMS[1:]:
-            if record.target.name in tried[-1][0].jobs:
-                break
-            tried.append((_of_texts([], ddl, logged, functions={record: form}, partial=True), form))
-        found = next((form for made, form in tried if record.target.name in made.jobs), None)
-        forms[record] = found or FUNCTION_FORMS[0]
-    if {*forms.values()} != {FUNCTION_FORMS[0]}:
-        work = _of_texts(
-            paths, ddl, logged, folder, schedule, functions=forms, partial=partial, whole=whole
-        )
-    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
-    return with_functions(work, functions, any_value)
-
-
-FUNCTION_FORMS = ((True, False), (True, True), (False, True))
-"""Forms of the job of a function, the best first: with what it reads as ``let``, and with the types
-of its arguments.
-"""
-
-
-def _of_texts(
-    paths: Sequence[Path],
-    ddl: Path | None,
-    logged: Sequence[LoggedDeclaration],
-    folder: Path | None = None,
-    schedule: Node | None = None,
-    *,
-    functions: Mapping[FunctionRecord, tuple[bool, bool]] | None = None,
-    partial: bool = False,
-    whole: bool = True,
-) -> Workload:
-    """Return the workload of SQL files, and of functions with the forms of their jobs."""
-    jobs: dict[str, Any] = {}
-    sources: dict[str, Source] = {}
-    spans: dict[str, list[tuple[int, int]]] = {}
-    made = "" if ddl is None else read_text(ddl, LitmusError)
-    tables: dict[str, str] = {}
-    if folder is not None:
-        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
-    own = {*tables}
-    told: list[str] = []
-    unread: list[UnreadStatement] = []
-    for path in paths:
-        label = path.name if folder is None else path.relative_to(folder).as_posix()
-        name, text = _job_name(label), parametrize_templates(read_text(path, LitmusError))
-        if name in sources:
-            raise LitmusError(
-                f"{path}: another file has the name {name} as well, and job names are file names;"
-                " rename one of them"
-            )
-        source = sources[name] = Source(label, text, path)
-        try:
-            found = read_job_text(source)
-        except SqlError as error:
-            if folder is None:
-                raise
-            unread.append(unread_job(name, error, source))
-            continue
-        statements = [*found.statements]
-        spans[name] = [
-            span
-            for span, one in zip(found.spans, statements, strict=True)
-            if folder is None or not CREATES.match(one)
-        ]
-        if folder is not None:
-            told += _take_tables(statements, source, tables)
-        told += [f"{label}: '{one}' has no effect on conflicts." for one in found.passed_over]
-        if not statements:
-            if folder is None:
-                source.refuse(f"{label} contains no statement")
-            continue
-        jobs[name] = {"sql": statements}
-        if typed := dict(TYPED.findall(text)):
-            jobs[name]["parameters"] = typed
-        if known := KNOWN.findall(text):
-            every = " AND ".join(f"({one})" for one in known)
-            jobs[name]["where"] = known[0] if len(known) == 1 else every
-    _add_functions(functions or {}, jobs, sources, spans)
-    texts = [*split_statements(made), *(tables[name] for name in tables if name not in own)]
-    if not texts and not logged:
-        raise IsolitmusError(
-            f"no file in {folder} creates a table that is understood; add CREATE TABLE name (column"
-            " TYPE, …) USING delta, --ddl FILE or --table FOLDER"
-        )
-    of = [*(path.stem for path in paths), *(one.target.name for one in functions or ())]
-    name = " ".join(of) if folder is None else real_path(folder).name
-    source = Source(name) if ddl is None else Source(ddl.name, made)
-    document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", source)
-    work = build_workload(
-        document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
-        each=folder is not None or bool(functions), partial=partial or bool(functions), whole=whole,
-    )  # fmt: skip
-    return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
-
-
-def _add_functions(
-    functions: Mapping[FunctionRecord, tuple[bool, bool]],
-    jobs: dict[str, Any],
-    sources: dict[str, Source],
-    spans: dict[str, list[tuple[int, int]]],
-) -> None:
-    """Add the jobs of functions to those of files."""
-    for record, (let, typed) in functions.items():
-        name = record.target.name
-        if name in sources:
-            raise LitmusError(
-                f"{record.target.path}: a file has the name {name} as well, and jobs have the names"
-                " of files and functions; rename one of them"
-            )
-        sources[name] = record.source()
-        job, spans[name] = record.job(let=let, typed=typed)
-        if job["sql"]:
-            jobs[name] = job
-
-
-def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:
-    """Move each CREATE TABLE of a job from its statements to the tables, by name in lower case.
-
-    Yields what is assumed about one that is not understood, or that creates a table again.
-    """
-    for one in [each for each in statements if CREATES.match(each)]:
-        statements.remove(one)
-        place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
-        try:
-            name = read_ddl(one, place, source=True).name
-            workload_tables(Node({"ddl": one}, "", Source(place)), ())
-        except (LitmusError, SqlError) as error:
-            problem = str(error).partition("\n")[0].partition(": ")[2]
-            yield f"The CREATE TABLE of {place} is passed over: {problem}."
-            continue
-        other = tables.setdefault(name.lower(), one)
-        if _plain_text(other) != _plain_text(one):
-            yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
-
-
-def _plain_text(create: str) -> str:
-    """Return a CREATE TABLE in one line, without IF NOT EXISTS."""
-    return re.sub(r"\bif not exists ", "", " ".join(create.lower().split()))
-
-
-def _job_name(label: str) -> str:
-    """Return the name of the job of a file."""
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", label.removesuffix(".sql"))
-    return name if NAME.fullmatch(name) else f"job_{name}"

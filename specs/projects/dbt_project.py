@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import column_type
-from isolitmus.specs.disk.input_files import is_file, is_there, read_text
+from isolitmus.specs.disk.input_files import is_there
 from isolitmus.specs.projects.dbt_branches import find_branches, render_hook
 from isolitmus.specs.projects.dbt_manifest import DbtSource, read_catalog, read_manifest
 from isolitmus.specs.projects.dbt_writes import (
@@ -48,10 +48,8 @@ if TYPE_CHECKING:
     )
     from isolitmus.specs.projects.dbt_writes import DbtWrite
 
-__all__ = ["DbtJob", "DbtProject", "DbtTable", "find_manifest", "read_dbt_project"]
+__all__ = ["DbtJob", "DbtProject", "DbtTable", "read_dbt_project"]
 
-FILE = "dbt_project.yml"
-TARGET_PATH = re.compile(r"^target-path\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
 REFRESH = "full_refresh"
 BATCH_STEP = {"day": "date_add({start}, 1)"}
 """End of a batch, where it is a function of its start that conditions on parameters may have."""
@@ -148,32 +146,6 @@ class DbtProject(NamedTuple):
     def table_names(self) -> dict[str, str]:
         """Plain names of tables by their ids in the manifest."""
         return {table.node: table.name for table in self.tables}
-
-
-def find_manifest(path: Path) -> Path | None:
-    """Return the manifest of a project's folder, or of a path to it; None if it is no project.
-
-    Raises
-    ------
-    IsolitmusError
-        If the folder is a dbt project without a manifest.
-    """
-    if path.name == "manifest.json" and is_file(path):
-        return path
-    if not is_there(path / FILE):
-        return None
-    found = TARGET_PATH.search(read_text(path / FILE, LitmusError))
-    value = "" if found is None else found["value"].strip("\"'")
-    if "{{" in value:
-        raise IsolitmusError(
-            f"{path / FILE}: target-path is a template; give the manifest: TARGET/manifest.json"
-        )
-    manifest = path / (value or "target") / "manifest.json"
-    if not is_file(manifest):
-        raise IsolitmusError(
-            f"{path} is a dbt project without {manifest.relative_to(path)}; run dbt compile first"
-        )
-    return manifest
 
 
 def read_dbt_project(path: Path) -> DbtProject:

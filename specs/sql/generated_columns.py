@@ -31,7 +31,7 @@ from isolitmus.specs.sql.uninterpreted_sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
@@ -65,14 +65,12 @@ class _Generated(NamedTuple):
         return frozenset(column.name.lower() for column in self.value.find_all(exp.Column))
 
 
-def with_generated(schema: Schema, generated: Mapping[str, str]) -> Schema:
-    """Return the schema with generated columns: an expression in SQL by the name of each.
+def with_generated(schema: Schema, generated: Iterable[tuple[str, str]]) -> Schema:
+    """Return the schema with generated columns, each with its expression in SQL.
 
     Nothing is known of the value of an expression that is not modelled.
     """
-    found = [
-        GeneratedColumn(name, sql, _value(schema, name, sql)) for name, sql in generated.items()
-    ]
+    found = [GeneratedColumn(name, sql, _value(schema, name, sql)) for name, sql in generated]
     open_ = {one.name.lower() for one in found if one.value is None}
     columns = (
         replace(column, default=column.default or column.name.lower() in open_)
@@ -112,7 +110,7 @@ def with_generated_columns(text: str, schemas: Mapping[str, Schema]) -> str:
     --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> columns = (Column("id", "INT"), Column("at", "TIMESTAMP"), Column("day", "DATE"))
-    >>> t = with_generated(Schema("t", columns, ("day",)), {"day": "CAST(at AS DATE)"})
+    >>> t = with_generated(Schema("t", columns, ("day",)), [("day", "CAST(at AS DATE)")])
     >>> with_generated_columns("INSERT INTO t (id, at) VALUES (1, :at)", {"t": t})
     'INSERT INTO t (id, at, day) VALUES (1, :at, CAST(:at AS DATE))'
     >>> with_generated_columns("UPDATE t SET at = :at WHERE id = 1", {"t": t})

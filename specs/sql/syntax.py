@@ -33,7 +33,7 @@ from isolitmus.specs.sql.quiet_sqlglot import parse_one, parse_sql
 from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
@@ -50,6 +50,10 @@ __all__ = [
     "well_formed",
     "without_evolution",
 ]
+
+
+SUGAR = (exp.Insert, exp.Select, exp.Between, exp.Case, exp.If, exp.NullSafeEQ, exp.Nullif)
+"""Classes of nodes that `desugar` may change; INSERT and SELECT for a part of them."""
 
 
 def desugar(tree: exp.Expr) -> exp.Expr:
@@ -73,8 +77,7 @@ def desugar(tree: exp.Expr) -> exp.Expr:
             insert.set("source", None)
     for select in tree.find_all(exp.Select):
         _grouped(select)
-    kinds = (exp.Between, exp.Case, exp.If, exp.NullSafeEQ, exp.Nullif)
-    found = list(tree.find_all(*kinds, bfs=False))
+    found = list(tree.find_all(*SUGAR[2:], bfs=False))
     for node in reversed(found):  # inner nodes first
         plain = _plain(node)
         if plain is None:
@@ -391,23 +394,33 @@ def _tree(text: str, of: Syntax) -> exp.Expr:
         )
     if is_deeper(found[0], methodcaller("iter_expressions")):
         raise SqlError(f"{of.label}: the statement {DEEP}")
-    for node in found[0].find_all(*EMPTY):
+    kinds = {type(node) for node in found[0].walk()}
+    for node in found[0].find_all(*EMPTY) if _has_kind(kinds, tuple(EMPTY)) else ():
         wanted = EMPTY[type(node)]
         starred = isinstance(node, exp.Insert) and isinstance(node.this, exp.Star)  # of a MERGE
         if not starred and not any(map(node.args.get, wanted.keys)):
             place = min((n.meta["start"] for n in node.walk() if "start" in n.meta), default=0)
             raise locate_error(of.label, of.text, place, wanted.problem, "syntax")
     with well_formed(of.text, of.label):
-        return _placed(found[0], text)
+        return _placed(found[0], text, kinds)
 
 
-def _placed(tree: exp.Expr, text: str) -> exp.Expr:
-    """Return the normalized tree, with the positions of parameters, which sqlglot omits."""
-    starts = parameter_places(text)
-    for node in tree.find_all(exp.Placeholder, bfs=False):
-        if starts.get(node.name):
-            node.meta["start"] = starts[node.name].pop(0)
-    return desugar(tree)
+def _has_kind(kinds: Iterable[type], wanted: tuple[type, ...]) -> bool:
+    """Return whether one of these classes of nodes is wanted."""
+    return any(issubclass(kind, wanted) for kind in kinds)
+
+
+def _placed(tree: exp.Expr, text: str, kinds: Collection[type]) -> exp.Expr:
+    """Return the normalized tree, with the positions of parameters, which sqlglot omits.
+
+    `kinds` are the classes of its nodes.
+    """
+    if exp.Placeholder in kinds:
+        starts = parameter_places(text)
+        for node in tree.find_all(exp.Placeholder, bfs=False):
+            if starts.get(node.name):
+                node.meta["start"] = starts[node.name].pop(0)
+    return desugar(tree) if _has_kind(kinds, SUGAR) else tree
 
 
 def _with(tree: exp.Expr, values: Mapping[str, Value]) -> exp.Expr:

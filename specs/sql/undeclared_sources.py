@@ -22,8 +22,8 @@ from isolitmus.specs.sql.uninterpreted_sources import (
     folded_schemas,
     free_name,
     is_of_run,
+    kept_tree,
     statement_text,
-    statement_tree,
     stored_columns,
     written_table,
 )
@@ -93,24 +93,15 @@ def replace_undeclared_sources(
     db.new has no DDL. It is no view of a declared table, and stands for any rows, others in each \
 run, with the columns id BIGINT, day DATE, kind STRING.
     """
-    tree = statement_tree(text)
-    known = folded_schemas(schemas)
+    first, known = kept_tree(text), folded_schemas(schemas)
     if (
-        not isinstance(tree, exp.Insert | exp.Merge | exp.Update)
-        or written_table(tree).lower() not in known
+        not isinstance(first, exp.Insert | exp.Merge | exp.Update)
+        or written_table(first).lower() not in known
+        or not _undeclared(first, known, versions=versions)
     ):
         return text, ()
-    named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    places: dict[str, list[exp.Table]] = {}
-    for table in tree.find_all(exp.Table, bfs=False):
-        given = isinstance(table.this, exp.Placeholder) or (
-            isinstance(table.this, exp.Identifier)
-            and table.name.lower() in {*known, *named}
-            and not (versions and table.args.get("version"))
-            and not _is_elsewhere(table, tree)
-        )
-        if not given:
-            places.setdefault(_named_source(table), []).append(table)
+    tree = first.copy()
+    places = _undeclared(tree, known, versions=versions)
     made: list[UndeclaredSource] = []
     names, parameters = {*known}, {*taken, *(p.name for p in tree.find_all(exp.Placeholder))}
     for name, tables in places.items():
@@ -147,6 +138,25 @@ run, with the columns id BIGINT, day DATE, kind STRING.
         schema = Schema(own, (*every, Column(run, RUN)))
         made.append(UndeclaredSource(name, schema, run, older is not None))
     return (statement_text(tree, text), tuple(made)) if made else (text, ())
+
+
+def _undeclared(
+    tree: exp.Expr, known: Collection[str], *, versions: bool
+) -> dict[str, list[exp.Table]]:
+    """Return the tables of a statement that are not declared, by their names as written."""
+    named = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    places: dict[str, list[exp.Table]] = {}
+    for table in tree.find_all(exp.Table, bfs=False):
+        name = table.name.lower()
+        given = isinstance(table.this, exp.Placeholder) or (
+            isinstance(table.this, exp.Identifier)
+            and (name in known or name in named)
+            and not (versions and table.args.get("version"))
+            and not _is_elsewhere(table, tree)
+        )
+        if not given:
+            places.setdefault(_named_source(table), []).append(table)
+    return places
 
 
 def _is_elsewhere(table: exp.Table, tree: exp.Expr) -> bool:

@@ -13,6 +13,7 @@ example shows the rows that the query has to return.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -98,7 +99,7 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
     """
     found = set()
     for text in texts:
-        tree = statement_tree(text)
+        tree = kept_tree(text)
         if isinstance(tree, exp.Create) and tree.kind != "TABLE":
             continue
         if isinstance(tree, exp.Create | exp.Insert | exp.Merge | exp.Update | exp.Delete):
@@ -230,7 +231,20 @@ def _of_all(tree: exp.Expr, *, dynamic: bool) -> bool:
 
 
 def statement_tree(text: str) -> exp.Expr | None:
-    """Return the parsed tree of a text, or None if it does not parse."""
+    """Return the parsed tree of a text, which may be changed, or None if it does not parse."""
+    found = kept_tree(text)
+    return None if found is None else found.copy()
+
+
+@lru_cache(maxsize=256)
+def kept_tree(text: str) -> exp.Expr | None:
+    """Return the parsed tree of a text, which must not be changed, or None if it does not parse.
+
+    Examples
+    --------
+    >>> kept_tree("DELETE FROM t") is kept_tree("DELETE FROM t")
+    True
+    """
     try:
         return parse_one(with_markers(one_line(without_evolution(text))), DIALECT)
     except SqlglotError:

@@ -89,12 +89,12 @@ def test_exit_statuses(folder, call):
         (
             ["."],
             {"pyproject.toml": "[tool.isolitmus.schedule]\napart = [['a']]"},
-            "pyproject.toml:2: apart holds ['a']; write pairs of jobs",
+            "pyproject.toml:2: tool.isolitmus.schedule.apart has ['a']; write pairs of jobs",
         ),
         (
             [],
             {"isolitmus.toml": "paths = ['.']\n[schedule]\napart = [['dedup', 'append']]"},
-            "isolitmus.toml:3: apart: unknown job 'dedup'; did you mean 'dedupe'?",
+            "isolitmus.toml:3: schedule.apart: unknown job 'dedup'; did you mean 'dedupe'?",
         ),
         (
             [],
@@ -188,6 +188,28 @@ def test_settings_of_the_nearest_file(folder, call):
     assert rules(document, "ignored") == BOTH[1:]
     status, document = found(call, "models", "--level", "WriteSerializable")
     assert document["protocol"] == "delta-write-serializable"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("one_at_a_time = 'dedupe'", 1),
+        ("after = { append = 'dedupe' }", 0),
+        ("apart = [['dedupe', 'append']]\none_at_a_time = 'all'", 0),
+    ],
+)
+def test_the_schedule_of_sql_files(folder, call, text, left):
+    (folder / "isolitmus.toml").write_text(f"[schedule]\n{text}\n", "utf-8")
+    _, out, _ = call("lint", str(folder), "--json")
+    found = [one for one in json.loads(out)["findings"] if one["rule"].startswith("ISO2")]
+    assert len(found) == left
+
+
+def test_a_key_of_the_schedule_that_sql_files_do_not_have(folder, call):
+    (folder / "isolitmus.toml").write_text("[schedule]\nthreads = 4\n", "utf-8")
+    status, _, err = call("lint", str(folder))
+    assert status == 2
+    assert "isolitmus.toml:2: schedule.threads is for dbt projects; remove it" in err
 
 
 def test_distinct_parameters_of_the_schedule(folder, call):

@@ -82,7 +82,7 @@ def test_what_is_wrong_is_refused_with_its_place(text):
     "text", ['one_at_a_time = ["d"]', 'apart = [["a", "d"]]', 'after = { d = "a" }']
 )
 def test_an_unknown_job_is_refused(text):
-    with pytest.raises(LitmusError, match=r"isolitmus.toml:1: schedule names the unknown job 'd'"):
+    with pytest.raises(LitmusError, match=r"isolitmus.toml:2: schedule.\w+: unknown job 'd'"):
         read(text).check_jobs(BEFORE)
     read('one_at_a_time = "all"').check_jobs(BEFORE)
 

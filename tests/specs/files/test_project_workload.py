@@ -148,12 +148,18 @@ def test_maintenance_is_what_the_configuration_says(tmp_path):
     assert dict(work.jobs["maintenance_1"].parameters) == {"today": "DATE"}
 
 
+def test_parameters_that_the_configuration_declares(tmp_path):
+    target = project(tmp_path, schedule='distinct = ["batch_start"]\nshared = { today = "DATE" }')
+    found = workload(str(target), ddl=HOOKS)
+    assert (found.distinct, found.shared) == (("batch_start",), {"today": "DATE"})
+
+
 def test_a_job_that_the_configuration_names_has_to_exist(tmp_path):
     target = project(tmp_path, schedule='one_at_a_time = ["order"]')
     with pytest.raises(LitmusError) as found:
         workload(str(target), ddl=HOOKS)
     assert str(found.value).startswith(
-        "isolitmus.toml:1: schedule names the unknown job 'order'; did you mean"
+        "isolitmus.toml:2: schedule.one_at_a_time: unknown job 'order'; did you mean"
     )
 
 

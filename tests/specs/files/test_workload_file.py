@@ -15,8 +15,9 @@ from isolitmus.cli.main import VERBS
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import litmus, protocol
+from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.files.workload_sources import split_statements, workload, workloads
+from isolitmus.specs.files.workload_sources import workload, workloads
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.syntax import Syntax
 
@@ -817,8 +818,8 @@ def test_pairs_of_jobs_that_never_overlap_may_be_named():
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        ('[["a"]]', "w.toml:1: apart holds ['a']; write pairs of jobs"),
-        ('["a", "b"]', "w.toml:1: apart holds 'a'; write pairs of jobs"),
+        ('[["a"]]', "w.toml:1: apart has ['a']; write pairs of jobs"),
+        ('["a", "b"]', "w.toml:1: apart has 'a'; write pairs of jobs"),
         ('[["a", "bb"]]', "w.toml:1: apart: unknown job 'bb'; did you mean 'b'?"),
         ("1", "w.toml:1: apart is 1; expected a list"),
     ],

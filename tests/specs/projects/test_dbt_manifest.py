@@ -8,7 +8,8 @@ import pytest
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.specs.projects import dbt_manifest
 from isolitmus.specs.projects.dbt_manifest import DbtNode, read_catalog, read_manifest
-from isolitmus.specs.projects.dbt_project import find_manifest, read_dbt_project
+from isolitmus.specs.projects.dbt_project import read_dbt_project
+from isolitmus.specs.projects.project_files import find_manifest
 
 SHOP = Path(__file__).parents[2] / "data" / "dbt" / "shop"
 SCHEMA = "https://schemas.getdbt.com/dbt/manifest/v12.json"

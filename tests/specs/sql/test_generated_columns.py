@@ -17,8 +17,7 @@ from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.sql.generated_columns import with_generated, with_generated_columns
 
 COLUMNS = (Column("id", "BIGINT"), Column("at", "TIMESTAMP"), Column("day", "DATE"))
-AS_DATE = {"day": "CAST(at AS DATE)"}
-TABLE = with_generated(Schema("t", COLUMNS, ("day",)), AS_DATE)
+TABLE = with_generated(Schema("t", COLUMNS, ("day",)), [("day", "CAST(at AS DATE)")])
 TABLES = {"t": TABLE, "s": Schema("s", COLUMNS[:2])}
 MOMENT = "TIMESTAMP '2026-01-05 10:00:00'"
 DAY = f"CAST(CAST('{MOMENT[11:-1]}' AS TIMESTAMP) AS DATE)"
@@ -70,11 +69,11 @@ def test_other_statements_stay(sql):
 def test_other_expressions():
     """Delta derives conditions from more expressions; those statements are not understood."""
     years = with_generated(
-        Schema("t", (*COLUMNS[:2], Column("y", "INT")), ("y",)), {"y": "YEAR(at)"}
+        Schema("t", (*COLUMNS[:2], Column("y", "INT")), ("y",)), [("y", "YEAR(at)")]
     )
     with pytest.raises(SqlError, match="Delta derives a condition on y from that on at"):
         with_generated_columns("SELECT id FROM t WHERE at < :a", {"t": years})
-    unknown = with_generated(Schema("t", COLUMNS), {"day": "my_day(at)"})
+    unknown = with_generated(Schema("t", COLUMNS), [("day", "my_day(at)")])
     assert (unknown.generated[0].value, unknown.columns[2].default) == (None, True)
     assert with_generated_columns("UPDATE t SET at = :a", {"t": unknown}).endswith("day = DEFAULT")
     insert = "INSERT INTO t (id, at) VALUES (1, :a)"

@@ -1,0 +1,484 @@
+"""Jobs in SQL files: one job for each file, with its statements, parameters and conditions.
+
+In an SQL file, ``-- :day DATE`` declares the type of a parameter, and ``-- where day < today`` a
+condition on parameters. Semicolons separate the statements of the job.
+
+A template expression is a parameter, and a temporary view is a query that later statements name.
+SET of a supported conf is kept. Other session commands are ignored with an assumption, or refused
+if they may affect commits.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
+from isolitmus.model.workload import UnreadStatement
+from isolitmus.specs.disk.input_files import read_text, real_path
+from isolitmus.specs.files.job_reader import PASSED, unread_job
+from isolitmus.specs.files.recorded_functions import with_functions
+from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.toml_reader import NAME, Node, Source
+from isolitmus.specs.files.workload_file import build_workload, workload_tables
+from isolitmus.specs.projects.databricks_notebook import read_notebook
+from isolitmus.specs.sql.configuration import JOB_CONFS, SET
+from isolitmus.specs.sql.parameters import BLANK, PIECE
+from isolitmus.specs.sql.source_text import locate_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.job_schedule import JobSchedule
+    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.recorded_functions import FunctionRecord
+    from isolitmus.specs.projects.databricks_notebook import OtherCell
+
+__all__ = [
+    "JobText",
+    "SqlFile",
+    "files_workload",
+    "parametrize_templates",
+    "read_job_text",
+    "read_sql_file",
+    "split_statements",
+    "sql_files",
+    "sql_job_name",
+    "sql_workload",
+    "with_views",
+]
+
+NAMED = r"(?:\$\{\s*(?P<{0}a>\w+)\s*\}|\{\{\s*(?P<{0}b>\w+)\s*\}\})"
+TEMPLATE = re.compile(
+    "|".join(
+        f"{quote}{NAMED.replace('{0}', name)}{quote}"
+        for quote, name in (("'", "s"), ('"', "d"), ("", "p"))
+    )
+)
+"""Template expression, perhaps in quotes."""
+LEFT = re.compile(r"\{\{|\{%|\$\{")
+MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
+"""Settings that may affect commits."""
+CREATES = re.compile(
+    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
+)
+"""CREATE TABLE with columns."""
+VIEW = re.compile(
+    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
+    r"(?P<query>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
+
+
+class SqlFile(NamedTuple):
+    """SQL of a job: a file, or the SQL of a notebook."""
+
+    source: Source
+    """Its text, with blanks in the place of cells of a notebook that are no SQL."""
+    others: tuple[OtherCell, ...] = ()
+    """Cells of the notebook that are no SQL."""
+
+    def unread(self, job: str) -> Iterator[UnreadStatement]:
+        """Yield the cells of the notebook that are no SQL, as statements of a job."""
+        for start, language in self.others:
+            place = self.source.span(start, start)
+            problem = f"{language} cell of a notebook; only its SQL cells are understood"
+            yield UnreadStatement(job, job, problem, str(place), location=place)
+
+
+class JobText(NamedTuple):
+    """Statements of a job, including SET of supported settings, and session commands that are
+    ignored.
+    """
+
+    statements: tuple[str, ...]
+    passed_over: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...] = ()
+    """Positions of the statements in the text."""
+
+
+def read_job_text(source: Source) -> JobText:
+    """Return the statements of a job's SQL file; SqlError for an unsupported template or setting.
+
+    Examples
+    --------
+    >>> from isolitmus.specs.files.toml_reader import Source
+    >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
+    >>> found = read_job_text(Source("a.sql", text))
+    >>> found.statements
+    ('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',)
+    >>> found.passed_over
+    ('USE shop',)
+    """
+    if left := LEFT.search(source.text):
+        word = source.text[left.start() :].partition("\n")[0]
+        _refuse(
+            source, left.start(), f"unsupported template '{word}'; write the SQL that it generates"
+        )
+    found: list[str] = []
+    spans: list[tuple[int, int]] = []
+    passed: list[str] = []
+    views: dict[str, str] = {}
+    for start, statement in _statements_at(source.text):
+        if view := VIEW.fullmatch(statement):
+            views[view["name"]] = with_views(view["query"], views)
+        elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
+            found.append(statement)
+            spans.append((start, start + len(statement)))
+        elif PASSED.match(statement):
+            if MATTERS.search(statement):
+                problem = f"unsupported: '{statement}' may affect commits"
+                _refuse(source, start, f"{problem}; remove it")
+            passed.append(statement)
+        else:
+            found.append(with_views(statement, views))
+            spans.append((start, start + len(statement)))
+    return JobText(tuple(found), tuple(passed), tuple(spans))
+
+
+def _refuse(source: Source, start: int, problem: str) -> NoReturn:
+    raise locate_error(source.label, source.text, start, problem)
+
+
+def with_views(statement: str, views: Mapping[str, str]) -> str:
+    """Return the statement with the views that it names as common table expressions.
+
+    Examples
+    --------
+    >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
+    'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
+    """
+    named = {
+        name: query
+        for name, query in views.items()
+        if re.search(rf"(?<![.\w]){name}\b", statement, re.IGNORECASE)
+    }
+    if not named:
+        return statement
+    listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())
+    if begun := WITH.match(statement):
+        return f"WITH {listed},{statement[begun.end() :]}"
+    return f"WITH {listed} {statement}"
+
+
+def parametrize_templates(text: str) -> str:
+    """Return the text with a parameter for each template expression, without moving other
+    characters.
+
+    Examples
+    --------
+    >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
+    'DELETE FROM t WHERE day = :ds        AND id = :id  '
+    """
+
+    def parameter(found: re.Match[str]) -> str:
+        name = next(name for name in found.groups() if name)
+        return f":{name}".ljust(len(found[0]))
+
+    return TEMPLATE.sub(parameter, text)
+
+
+def split_statements(text: str) -> Iterator[str]:
+    r"""Yield the statements of a text, without the semicolons that end them.
+
+    Examples
+    --------
+    >>> list(split_statements("DELETE FROM t; -- done;\nINSERT INTO t VALUES (';')"))
+    ['DELETE FROM t', "-- done;\nINSERT INTO t VALUES (';')"]
+    """
+    return (statement for _, statement in _statements_at(text))
+
+
+def _statements_at(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the position and the text of each statement."""
+    hidden = PIECE.sub(lambda found: "x" * len(found[0]), text)
+    start = 0
+    for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
+        statement = text[start:end].strip()
+        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
+            yield text.index(statement, start), statement
+        start = end + 1
+
+
+TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
+KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+
+
+def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
+    """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
+    found = [
+        path
+        for path in sorted(folder.rglob("*.sql"))
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and (ddl is None or real_path(path) != real_path(ddl))
+    ]
+    if not found:
+        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")
+    return found
+
+
+def read_sql_file(path: Path, label: str) -> SqlFile | None:
+    """Return the SQL of a file, with a parameter for each template.
+
+    The file is SQL or a notebook; None if it is neither.
+    """
+    text = read_text(path, LitmusError)
+    notebook = read_notebook(text, path.suffix[1:])
+    if notebook is not None:
+        text = notebook.sql
+    elif path.suffix != ".sql":
+        return None
+    source = Source(label, parametrize_templates(text), path)
+    return SqlFile(source, () if notebook is None else notebook.others)
+
+
+def files_workload(
+    paths: Sequence[Path],
+    folder: Path | None = None,
+    *,
+    ddl: Path | None = None,
+    logged: Sequence[LoggedDeclaration] = (),
+    schedule: JobSchedule | None = None,
+    functions: Sequence[FunctionRecord] = (),
+    partial: bool = False,
+    whole: bool = True,
+) -> Workload:
+    """Return the workload of SQL files, one job per file; comments give types and conditions.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        SQL files.
+    folder : Path, optional
+        Folder of the files, to which their names are relative. With one, the files may also create
+        tables, and a job that is not understood is left out.
+    ddl : Path, optional
+        File with CREATE TABLE statements, in addition to those in the files.
+    logged : sequence of LoggedDeclaration
+        Existing tables.
+    schedule : JobSchedule, optional
+        What may overlap, and which parameters are shared or distinct.
+    functions : sequence of FunctionRecord
+        Functions of PySpark that have been run; each is a job as well.
+    partial : bool
+        Whether no statement has to be understood; otherwise that is an error.
+    whole : bool
+        Whether these are all jobs of the schedule, so that it must not name others.
+    """
+    files: dict[str, SqlFile] = {}
+    for path in paths:
+        label = path.name if folder is None else path.relative_to(folder).as_posix()
+        name = sql_job_name(label)
+        if name in files:
+            raise LitmusError(
+                f"{path}: another file has the name {name} as well, and job names are file names;"
+                " rename one of them"
+            )
+        if (file := read_sql_file(path, label)) is not None:
+            files[name] = file
+    of = [*(path.stem for path in paths), *(one.target.name for one in functions)]
+    name = " ".join(of) if folder is None else real_path(folder).name
+
+    def build(forms: Mapping[FunctionRecord, tuple[bool, bool]]) -> Workload:
+        return sql_workload(
+            files, name, folder, ddl=ddl, logged=logged, schedule=schedule, functions=forms,
+            each=folder is not None or bool(forms), partial=partial or bool(forms), whole=whole,
+        )  # fmt: skip
+
+    best = dict.fromkeys(functions, FUNCTION_FORMS[0])
+    work = build(best)
+    if not functions:
+        return work
+    forms = dict(best)
+    for record in functions:
+        if record.target.name not in work.jobs:
+            forms[record] = _form(record, ddl, logged)
+    work = work if forms == best else build(forms)
+    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
+    return with_functions(work, functions, any_value)
+
+
+FUNCTION_FORMS = ((True, False), (True, True), (False, True))
+"""Forms of the job of a function, the best first: with what it reads as ``let``, and with the types
+of its arguments.
+"""
+
+
+def _form(
+    record: FunctionRecord, ddl: Path | None, logged: Sequence[LoggedDeclaration]
+) -> tuple[bool, bool]:
+    """Return the best other form in which a function's job is understood; if none, the first."""
+    for form in FUNCTION_FORMS[1:]:
+        alone = sql_workload(
+            {}, "", None, ddl=ddl, logged=logged, functions={record: form}, partial=True
+        )
+        if record.target.name in alone.jobs:
+            return form
+    return FUNCTION_FORMS[0]
+
+
+def sql_workload(
+    files: Mapping[str, SqlFile],
+    name: str,
+    folder: Path | None,
+    *,
+    ddl: Path | None = None,
+    logged: Sequence[LoggedDeclaration] = (),
+    created: Sequence[SqlFile] = (),
+    schedule: JobSchedule | None = None,
+    functions: Mapping[FunctionRecord, tuple[bool, bool]] = MappingProxyType({}),
+    each: bool = True,
+    partial: bool = False,
+    whole: bool = True,
+) -> Workload:
+    """Return the workload of the SQL of some jobs.
+
+    Parameters
+    ----------
+    files : mapping of str to SqlFile
+        SQL of each job.
+    name : str
+        Name of the workload.
+    folder : Path or None
+        Folder of the files, for messages.
+    ddl : Path, optional
+        File with CREATE TABLE statements, in addition to those of the jobs.
+    logged : sequence of LoggedDeclaration
+        Existing tables.
+    created : sequence of SqlFile
+        Other SQL, of which only the CREATE TABLE statements count.
+    schedule : JobSchedule, optional
+        What may overlap.
+    functions : mapping of FunctionRecord to (bool, bool)
+        Functions of PySpark, each with one of `FUNCTION_FORMS`.
+    each : bool
+        Whether jobs may create tables, and what is wrong with one is left out; otherwise it is an
+        error.
+    partial : bool
+        Whether no statement has to be understood; otherwise that is an error.
+    whole : bool
+        Whether these are all jobs of the schedule, so that it must not name others.
+    """
+    jobs: dict[str, Any] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
+    made = "" if ddl is None else read_text(ddl, LitmusError)
+    tables: dict[str, str] = {}
+    if each:
+        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
+    own = {*tables}
+    told: list[str] = []
+    unread: list[UnreadStatement] = []
+    for one in created:
+        with suppress(SqlError):
+            told += _take_tables([*read_job_text(one.source).statements], one.source, tables)
+    for job, file in files.items():
+        source = file.source
+        unread += file.unread(job)
+        try:
+            found = read_job_text(source)
+        except SqlError as error:
+            if not each:
+                raise
+            unread.append(unread_job(job, error, source))
+            continue
+        statements = [*found.statements]
+        spans[job] = [
+            span
+            for span, sql in zip(found.spans, statements, strict=True)
+            if not each or not CREATES.match(sql)
+        ]
+        if each:
+            told += _take_tables(statements, source, tables)
+        told += [
+            f"{source.label}: '{sql}' has no effect on conflicts." for sql in found.passed_over
+        ]
+        if not statements:
+            if not each:
+                source.refuse(f"{source.label} contains no statement")
+            continue
+        jobs[job] = {"sql": statements}
+        if typed := dict(TYPED.findall(source.text)):
+            jobs[job]["parameters"] = typed
+        if known := KNOWN.findall(source.text):
+            every = " AND ".join(f"({condition})" for condition in known)
+            jobs[job]["where"] = known[0] if len(known) == 1 else every
+    sources = {job: file.source for job, file in files.items()}
+    _add_functions(functions, jobs, sources, spans)
+    texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
+    if not texts and not logged:
+        raise IsolitmusError(
+            f"no file in {folder} creates a table that is understood; add CREATE TABLE name (column"
+            " TYPE, …) USING delta, --ddl FILE or --table FOLDER"
+        )
+    label = Source(name) if ddl is None else Source(ddl.name, made)
+    document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
+    work = build_workload(
+        document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
+        each=each, partial=partial, whole=whole,
+    )  # fmt: skip
+    told = [*dict.fromkeys(told)]
+    return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
+
+
+def _add_functions(
+    functions: Mapping[FunctionRecord, tuple[bool, bool]],
+    jobs: dict[str, Any],
+    sources: dict[str, Source],
+    spans: dict[str, list[tuple[int, int]]],
+) -> None:
+    """Add the jobs of functions to those of files."""
+    for record, (let, typed) in functions.items():
+        name = record.target.name
+        if name in sources:
+            raise LitmusError(
+                f"{record.target.path}: a file has the name {name} as well, and jobs have the names"
+                " of files and functions; rename one of them"
+            )
+        sources[name] = record.source()
+        job, spans[name] = record.job(let=let, typed=typed)
+        if job["sql"]:
+            jobs[name] = job
+
+
+def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:
+    """Move each CREATE TABLE of a job from its statements to the tables, by name in lower case.
+
+    Yields what is assumed about one that is not understood, or that creates a table again.
+    """
+    for one in [each for each in statements if CREATES.match(each)]:
+        statements.remove(one)
+        place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
+        try:
+            name = read_ddl(one, place, source=True).name
+            workload_tables(Node({"ddl": one}, "", Source(place)), ())
+        except (LitmusError, SqlError) as error:
+            problem = str(error).partition("\n")[0].partition(": ")[2]
+            yield f"The CREATE TABLE of {place} is passed over: {problem}."
+            continue
+        other = tables.setdefault(name.lower(), one)
+        if _plain_text(other) != _plain_text(one):
+            yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
+
+
+def _plain_text(create: str) -> str:
+    """Return a CREATE TABLE in one line, without IF NOT EXISTS."""
+    return re.sub(r"\bif not exists ", "", " ".join(create.lower().split()))
+
+
+def sql_job_name(label: str) -> str:
+    """Return the name of the job of a file.
+
+    Examples
+    --------
+    >>> sql_job_name("daily/load-orders.sql")
+    'daily_load_orders'
+    """
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", label.removesuffix(".sql"))
+    return name if NAME.fullmatch(name) else f"job_{name}"

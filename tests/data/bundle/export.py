@@ -1,0 +1,1 @@
+"""Write the sums to a file."""

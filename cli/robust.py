@@ -81,8 +81,9 @@ def robust(
         typer.Option(
             metavar="INVARIANT",
             help=(
-                "An invariant of a table: unique(id), not null(day), check(amount >= 0), count per"
-                " worker <= 3, or a query that returns no rows. May be repeated."
+                "An invariant: unique(id), not null(day), check(amount >= 0), count per worker <="
+                " 3, customer references customers(id), sum(amount) unchanged, or a query that"
+                " returns no rows. May be repeated."
             ),
         ),
     ] = None,

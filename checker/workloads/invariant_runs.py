@@ -197,7 +197,8 @@ class InvariantRuns:
     ) -> InvariantViolation | None:
         """Return the first test of a draft that violates the invariant."""
         best = None
-        for test in draft.tests(f"{' and '.join(jobs)} violate {invariant.name}", TESTS):
+        verb = "violate" if len(jobs) > 1 else "violates"
+        for test in draft.tests(f"{' and '.join(jobs)} {verb} {invariant.name}", TESTS):
             execution = self._execution(test)
             if execution is None:
                 continue

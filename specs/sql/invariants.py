@@ -55,7 +55,8 @@ REFERENCE = re.compile(
 )
 TOTAL = re.compile(
     r"\s*(?:count\s*\(\s*\*\s*\)|sum\s*\((?P<value>.+?)\))\s*"
-    r"(?:(?P<same>unchanged)|(?P<op><=|>=|=)\s*before)(?:\s+where\s+(?P<where>.+))?\s*",
+    r"(?:(?P<same>unchanged)|(?P<op><=|>=|=)\s*before(?:\s*\((?P<of>.+)\))?)"
+    r"(?:\s+where\s+(?P<where>.+))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 COUNTED = "count(*)"
@@ -319,6 +320,11 @@ def _of_shorthand(text: str, label: str) -> _Stated:
         return _Stated(table or owner, columns, where=where, parent=parent, keys=keys)
     if found := TOTAL.fullmatch(rest):
         total = COUNTED if found["value"] is None else f"sum({found['value'].strip()})"
+        if found["of"] and "".join(found["of"].lower().split()) != "".join(total.lower().split()):
+            raise LitmusError(
+                f"{label}: '{text.strip()}' compares {total} with another total before; write"
+                f" {total} = before"
+            )
         where = (found["where"] or "").strip()
         ops: Mapping[str, TotalOp] = {"<=": "<=", ">=": ">="}
         return _Stated(table, where=where, total=total, op=ops.get(found["op"] or "=", "="))

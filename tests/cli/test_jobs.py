@@ -374,7 +374,7 @@ FOLDER = {
     "ddl/tables.sql": (
         "CREATE TABLE IF NOT EXISTS shop.orders (id BIGINT, amount INT, day DATE) USING delta"
         " PARTITIONED BY (day);\n"
-        "CREATE TABLE shop.odd (id BIGINT, half INT GENERATED ALWAYS AS (id / 2)) USING delta"
+        "CREATE TABLE shop.odd (id BIGINT, half GEOMETRY) USING delta"
     ),
     "jobs/upsert.sql": (
         "USE CATALOG main;\n"
@@ -417,7 +417,7 @@ def test_a_folder_of_sql_files(tmp_path, call, monkeypatch):
         "tmpl_model": "tmpl/model.sql:1:32",
     }
     told = " ".join(found["assumptions"])
-    assert "CREATE TABLE of ddl/tables.sql:2 is passed over: 'GENERATED ALWAYS" in told
+    assert "CREATE TABLE of ddl/tables.sql:2 is passed over: " in told
     assert "raw.orders has no DDL" in told
     assert "jobs/upsert.sql: 'USE CATALOG main' has no effect" in told
 

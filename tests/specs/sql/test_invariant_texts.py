@@ -85,6 +85,7 @@ def test_forms(text, table, columns, most):
         ("t: sum(1) unchanged", "not modelled; write sum(column)"),
         ("t: sum(idd) unchanged", "unknown column 'idd'"),
         ("t: avg(id) unchanged", "is no invariant"),
+        ("t: sum(id) = before(count(*))", "write sum(id) = before"),
         ("SELECT t.* FROM t ANTI JOIN s ON t.id = s.id", "add id IS NOT NULL to the query"),
         ("SELECT t.* FROM t ANTI JOIN s ON t.id > s.id", "not a query on one table"),
     ],
@@ -137,7 +138,7 @@ RELATED = st.sampled_from(
     (
         "id references s(id)", "(id, v) references s(id, w) where day IS NULL", "t: id references t(id)",
         "SELECT t.* FROM t ANTI JOIN s ON t.v = s.w WHERE t.v IS NOT NULL AND t.id = 1",
-        "t: sum(id) unchanged", "t: sum(id + 1) >= before where v = 'a'", "t: count(*) <= before where id > 1",
+        "t: sum(id) unchanged", "t: sum( id )>= before (SUM(id)) where id > 0", "t: sum(id + 1) >= before where v = 'a'", "t: count(*) <= before where id > 1",
         "SELECT 1 WHERE (SELECT count(*) FROM t WHERE v = 'b') <> (SELECT count(*) FROM before WHERE v = 'b')",
     )
 )  # fmt: skip

@@ -44,12 +44,22 @@ from isolitmus.specs.sql.definitions import (
     without_location,
 )
 from isolitmus.specs.sql.expressions import read_expression
+from isolitmus.specs.sql.job_statements import (
+    altered_tables,
+    commits_nothing,
+    concerns_no_table,
+    plain_statement,
+    unsupported_reason,
+)
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
-from isolitmus.specs.sql.undeclared_sources import replace_undeclared_sources
+from isolitmus.specs.sql.undeclared_sources import (
+    replace_undeclared_sources,
+    replace_unparsed_query,
+)
 from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
 
 if TYPE_CHECKING:
@@ -68,17 +78,12 @@ __all__ = ["JobReader", "types_in"]
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
-PASSED = re.compile(
-    rf"{BLANK}(?:(?:SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b"
-    r"|VACUUM\b(?s:.*)\bDRY\s+RUN\s*$)",
-    re.IGNORECASE,
-)
-"""Statements that commit nothing to a table."""
 UNLESS = re.compile(
     rf"{BLANK}CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?",
     re.IGNORECASE,
 )
 NO_EFFECT = "no effect on conflicts"
+WITHOUT_DDL = "no effect on conflicts of statements on tables with DDL"
 SHOWN = 120
 """Maximum length of a statement in an assumption."""
 LINE = re.compile(r":(\d+)(?::(\d+))?$")
@@ -139,6 +144,8 @@ class JobReader:
     """Fix in the message about an unknown table."""
     written: frozenset[str]
     """Tables that jobs write to."""
+    texts: tuple[str, ...] = ()
+    """Statements of all jobs."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
     passed: list[str] = field(default_factory=list)
@@ -202,7 +209,7 @@ class JobReader:
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text, _ in texts]
         over = [
-            found is None and (PASSED.match(text) is not None or self.exists(text))
+            found is None and self.is_passed(text)
             for (text, _), found in zip(texts, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
@@ -210,6 +217,7 @@ class JobReader:
         for (text, place), found, passed in zip(texts, sets, over, strict=True):
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
+                said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
                 self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
                 continue
             if found is not None:
@@ -225,6 +233,15 @@ class JobReader:
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs), location=place)
+
+    def is_passed(self, text: str) -> bool:
+        """Return whether a statement is passed over, as one without effect on conflicts."""
+        declared = {name.lower() for name in self.schemas}
+        return (
+            commits_nothing(text)
+            or self.exists(text)
+            or concerns_no_table(text, declared, self.written, self.texts)
+        )
 
     def exists(self, text: str) -> bool:
         """Return whether a statement creates a declared Delta table, unless it exists."""
@@ -242,12 +259,14 @@ class JobReader:
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
 
-        Its tables are known if it parses, and names no table that is not declared, which might be
-        a view of one that is.
+        Its tables are known if it alters one, or if it parses, and names no table that is not
+        declared, which might be a view of one that is.
         """
         known = {name.lower() for name in self.schemas}
-        tables: frozenset[str] | None = None
+        tables = altered_tables(text)
         with suppress(SqlError):
+            if tables is not None:
+                return replace(unread_job(title[0], error), name=_name(title), tables=tables)
             named = Syntax(text).named_tables()
             if named and named <= known:
                 tables = frozenset(
@@ -396,14 +415,18 @@ class JobReader:
         self, text: str, types: Mapping[str, Type], *, versions: bool
     ) -> tuple[str, tuple[UndeclaredSource, ...]]:
         """Return a statement with a table in place of each table without DDL that it reads."""
+        if (unparsed := replace_unparsed_query(text, self.schemas)) is not None:
+            made, name, query = unparsed
+            other, sources = replace_undeclared_sources(made, self.schemas, types)
+            said = f"The query ({query})"
+            if [one.name for one in sources] == [name]:
+                return other, (replace(sources[0], name=said, older=True),)
         overwrite = creation_as_overwrite(text)
         if overwrite is None:
             return replace_undeclared_sources(text, self.schemas, types, versions=versions)
-        other, sources = replace_undeclared_sources(
-            overwrite, self.schemas, types, versions=versions
-        )
-        made = overwrite_as_creation(other, text, self.schemas) if sources else None
-        return (text, ()) if made is None else (made, sources)
+        other, found = replace_undeclared_sources(overwrite, self.schemas, types, versions=versions)
+        created = overwrite_as_creation(other, text, self.schemas) if found else None
+        return (text, ()) if created is None else (created, found)
 
     def statement(
         self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
@@ -413,6 +436,9 @@ class JobReader:
         with _in_file(node, "sql", text):
             label = _label(node, text)
             written = parameters(text)
+            text = plain_statement(text)
+            if reason := unsupported_reason(text):
+                raise locate_error(label, text, 0, reason)
             text, location = without_location(with_any_version(text))
             if location:
                 self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
@@ -454,6 +480,7 @@ class JobReader:
         typed = {p: types[p] for p in named} | clocks | runs
         if isinstance(found, Restore):
             self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
+        if isinstance(found, Restore) or any(one.older for one in sources):
             typed |= {p: types[p] for p in written if p in types}
         reads: tuple[str, ...] = ()
         if instead is not None:

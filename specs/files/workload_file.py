@@ -313,7 +313,8 @@ def build_workload(
     )
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
     schemas = dict(schemas)
-    reader = JobReader(schemas, shared, formats, besides, written_tables(list(_texts(given.value))))
+    texts = tuple(_texts(given.value))
+    reader = JobReader(schemas, shared, formats, besides, written_tables(texts), texts)
     jobs: dict[str, Job] = {}
     if not given.value and not partial:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')

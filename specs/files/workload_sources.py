@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError, UnknownName, near
 from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
-from isolitmus.specs.files.job_reader import PASSED, unread_job
+from isolitmus.specs.files.job_reader import unread_job
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.project_workload import read_project_workload
 from isolitmus.specs.files.table_ddl import read_ddl
@@ -27,6 +27,11 @@ from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, read_workload, workload_tables
 from isolitmus.specs.projects.dbt_project import find_manifest
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET, with_overwrite_mode
+from isolitmus.specs.sql.job_statements import (
+    commits_nothing,
+    split_inserts,
+    without_block,
+)
 from isolitmus.specs.sql.parameters import BLANK, PIECE
 from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import resolve
@@ -108,20 +113,21 @@ def read_job_text(source: Source) -> JobText:
     spans: list[tuple[int, int]] = []
     passed: list[str] = []
     views: dict[str, str] = {}
-    for start, statement in _statements_at(source.text):
+    for start, statement in without_block([*_statements_at(source.text)]):
         if view := VIEW.fullmatch(statement):
             views[view["name"]] = _with_views(view["query"], views)
         elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
-        elif PASSED.match(statement):
+        elif commits_nothing(statement):
             if MATTERS.search(statement):
                 problem = f"unsupported: '{statement}' may affect commits"
                 _refuse(source, start, f"{problem}; remove it")
             passed.append(statement)
         else:
-            found.append(_with_views(statement, views))
-            spans.append((start, start + len(statement)))
+            for one in split_inserts(statement):
+                found.append(_with_views(one, views))
+                spans.append((start, start + len(statement)))
     return JobText(tuple(found), tuple(passed), tuple(spans))
 
 

@@ -418,9 +418,8 @@ class JobReader:
         if (unparsed := replace_unparsed_query(text, self.schemas)) is not None:
             made, name, query = unparsed
             other, sources = replace_undeclared_sources(made, self.schemas, types)
-            said = f"The query ({query})"
             if [one.name for one in sources] == [name]:
-                return other, (replace(sources[0], name=said, older=True),)
+                return other, (replace(sources[0], query=query),)
         overwrite = creation_as_overwrite(text)
         if overwrite is None:
             return replace_undeclared_sources(text, self.schemas, types, versions=versions)
@@ -480,7 +479,7 @@ class JobReader:
         typed = {p: types[p] for p in named} | clocks | runs
         if isinstance(found, Restore):
             self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
-        if isinstance(found, Restore) or any(one.older for one in sources):
+        if isinstance(found, Restore) or any(one.query for one in sources):
             typed |= {p: types[p] for p in written if p in types}
         reads: tuple[str, ...] = ()
         if instead is not None:
@@ -488,6 +487,8 @@ class JobReader:
             reads = tuple(n for n in self.schemas if n.lower() in self.written & {*instead.reads})
         else:
             text = other
+            named_in = {word for one in sources for word in re.findall(r"\w+", one.query.lower())}
+            reads = tuple(n for n in self.schemas if n.lower() in self.written & named_in)
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 

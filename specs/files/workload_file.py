@@ -341,7 +341,7 @@ def build_workload(
     for source in reader.sources:
         called = source.name.rpartition(".")[2].strip("`").lower()
         own = (source.schema.name, source.schema.columns[-1].name)
-        if not source.older and own not in stand_ins.get(called, ()):
+        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
             stand_ins[called] = (*stand_ins.get(called, ()), own)
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(

@@ -74,13 +74,16 @@ class UndeclaredSource:
     run: str
     """Parameter that selects the rows of a run."""
     older: bool = False
-    """True for an older version of a table with DDL, and for a query that does not parse."""
+    """True for an older version of a table with DDL."""
+    query: str = ""
+    """Query that does not parse, if the table takes its place."""
 
     def __str__(self) -> str:
         columns = ", ".join(column.ddl() for column in self.schema.columns[:-1])
         of = "" if self.older else " has no DDL. It is no view of a declared table, and"
+        named = f"The query ({self.query})" if self.query else f"{self.name}{of}"
         return (
-            f"{self.name}{of} stands for any rows, others in each run"
+            f"{named} stands for any rows, others in each run"
             f"{f', with the columns {columns}' if columns else ''}."
         )
 

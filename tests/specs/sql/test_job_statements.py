@@ -176,6 +176,13 @@ def test_a_query_that_does_not_parse_may_return_any_rows(sql):
     assert words["b", "a"] == "always"
 
 
+def test_rows_of_other_tables_may_matter_to_it():
+    """``robust`` assumes so; the written table is not among them."""
+    sql = "INSERT INTO t TABLE u |> EXTEND 1 AS n |> SELECT n, kind, day"
+    work = work_of(a=sql, b="INSERT INTO u VALUES (1, 'x', NULL)")
+    assert [one.reads for one in work.statements] == [("u",), ()]
+
+
 def test_so_may_the_source_of_a_merge():
     source = "(TABLE s |> WHERE id > 1 |> SELECT id, kind)"
     merge = f"MERGE INTO t USING {source} AS q ON t.id = q.id WHEN MATCHED THEN UPDATE SET kind = q.kind"

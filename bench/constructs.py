@@ -167,8 +167,9 @@ def word_of(cell: PairPrediction | None) -> str:
         return "never"
     if "not understood" in cell.why:
         return "not understood"
-    if (cell.perhaps and not cell.exceptions) or cell.word == "unknown":
-        return "unknown"
+    if not cell.exceptions:
+        named = "is not modelled" in cell.why
+        return "unknown, the part is named" if named else "unknown, no example was found"
     return "always, with an example" if cell.certain else "sometimes, with an example"
 
 

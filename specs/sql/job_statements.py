@@ -14,7 +14,7 @@ from isolitmus.specs.sql.parameters import BLANK
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 __all__ = [
     "altered_tables",
@@ -217,20 +217,33 @@ def without_block(
     >>> without_block([(0, "BEGIN LOOP DELETE FROM t"), (25, "END LOOP"), (34, "END")])[0]
     (0, 'BEGIN LOOP DELETE FROM t')
     """
-    begun = BEGIN.match(statements[0][1]) if len(statements) > 1 else None
-    if begun is None or not END.fullmatch(statements[-1][1]):
-        return statements
-    start, first = statements[0]
-    inner: list[tuple[int, str]] = []
-    for place, text in ((start + begun.end(), first[begun.end() :]), *statements[1:-1]):
+    found: list[tuple[int, str]] = []
+    left = [*statements]
+    while left:
+        start, text = left.pop(0)
+        begun = BEGIN.match(text)
+        last = next((k for k, (_, one) in enumerate(left) if END.fullmatch(one)), None)
+        if begun is None or last is None:
+            found.append((start, text))
+            continue
+        inner = [*_branches((start + begun.end(), text[begun.end() :]), *left[:last])]
+        if any(CONTROL.match(one) for _, one in inner):
+            inner = [(start, text), *left[: last + 1]]
+        found += inner
+        del left[: last + 1]
+    return found
+
+
+def _branches(*statements: tuple[int, str]) -> Iterator[tuple[int, str]]:
+    """Yield the statements in the branches of IF, and the conditions."""
+    for place, text in statements:
         at, rest = place, text
         while found := BRANCH.match(rest):
             if found["if"]:
-                inner.append((at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)))
+                yield at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
             at, rest = at + found.end(), rest[found.end() :]
         if rest.strip():
-            inner.append((at, rest))
-    return statements if any(CONTROL.match(text) for _, text in inner) else inner
+            yield at, rest
 
 
 def commits_nothing(text: str) -> bool:

@@ -134,6 +134,15 @@ def test_a_plain_script_is_its_statements():
     assert work.statements[0].location.line == 2
 
 
+def test_a_script_may_stand_among_other_statements():
+    text = (
+        "OPTIMIZE t; BEGIN DELETE FROM t; END; BEGIN LOOP DELETE FROM t; END LOOP; END; OPTIMIZE u"
+    )
+    work = work_of(a=text)
+    assert [one.sql for one in work.statements] == ["OPTIMIZE t", "DELETE FROM t", "OPTIMIZE u"]
+    assert "an SQL script" in work.unread[0].problem
+
+
 def test_a_branch_of_a_script_may_run():
     """A condition can only prevent a statement; "if both write" covers that."""
     text = "BEGIN IF EXISTS (SELECT * FROM s) THEN DELETE FROM t; ELSEIF 1 = 2 THEN OPTIMIZE t;"

@@ -70,7 +70,9 @@ def page(sample, became):
         **told, all=len(became), taken=len(taken), refused=len(refused),
         share=100 * len(refused) / len(taken),
     )  # fmt: skip
-    yield "The tables:\n\n```sql\n" + ";\n".join(sample.tables) + "\n```\n"
+    yield "The tables:\n"
+    yield from (f"- {code(ddl)}" for ddl in sample.tables)
+    yield ""
     for grammar, title in TITLES.items():
         yield f"## {title}\n"
         yield "| construct | statement | in `predict` | part or reason | Delta 4.4.0 |"

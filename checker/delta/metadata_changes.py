@@ -14,7 +14,7 @@ metadata in the same commit, which still is a blind append; columns that the wri
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -84,7 +84,7 @@ NAMES: Mapping[type[df.Change], str] = {
     df.UnsetProperties: "UNSET TBLPROPERTIES",
     df.RemoveMapping: "REMOVE COLUMN MAPPING",
     df.AddColumns: "ADD COLUMNS",
-    df.DropColumn: "DROP COLUMNS",
+    df.DropColumns: "DROP COLUMNS",
     df.RenameColumn: "RENAME COLUMN",
     df.CommentColumn: "CHANGE COLUMN",
     df.DropNotNull: "CHANGE COLUMN",
@@ -336,8 +336,8 @@ def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Meta
                 configuration.pop(MAPPING_MODE)
         case df.AddColumns(columns):
             return replace(metadata, columns=(*metadata.columns, *columns))
-        case df.DropColumn(name):
-            return _renamed(metadata, name, "")
+        case df.DropColumns(names):
+            return reduce(lambda left, name: _renamed(left, name, ""), names, metadata)
         case df.RenameColumn(name, other):
             return _renamed(metadata, name, other)
         case df.CommentColumn(name, text):

@@ -133,7 +133,7 @@ class DuckExecutor:
         tables = litmus.tables
         changes = [t.change for t in litmus.transactions.values() if isinstance(t, df.Definition)]
         statements = litmus.transactions.values()
-        columns = (df.AddColumns, df.DropColumn, df.RenameColumn)
+        columns = (df.AddColumns, df.DropColumns, df.RenameColumn)
         self._widens = any(isinstance(change, columns) for change in changes) or any(
             isinstance(s, st.Insert) and s.options.grows for s in statements
         )
@@ -260,7 +260,7 @@ class DuckExecutor:
     def _featured(self, features: Features, checks: Checks, statement: st.Statement) -> Features:
         """Return the features after a statement; _NoFeature if it fails."""
         match statement:
-            case df.Definition(target=target, change=df.DropColumn() | df.RenameColumn()):
+            case df.Definition(target=target, change=df.DropColumns() | df.RenameColumn()):
                 if (target, MAPPING_MODE) not in features:
                     raise _NoFeature
             case df.Definition(target=target, change=df.RemoveMapping()):

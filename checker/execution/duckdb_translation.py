@@ -571,8 +571,8 @@ def _definition(statement: df.Definition) -> list[DuckStep]:
     match statement.change:
         case df.AddColumns(columns):
             return [DuckStep("write", f'{alter} ADD COLUMN "{c.name}" {c.type}') for c in columns]
-        case df.DropColumn(name):
-            return [DuckStep("write", f'{alter} DROP COLUMN "{name}"')]
+        case df.DropColumns(names):
+            return [DuckStep("write", f'{alter} DROP COLUMN "{name}"') for name in names]
         case df.RenameColumn(name, other):
             return [DuckStep("write", f'{alter} RENAME COLUMN "{name}" TO "{other}"')]
     return []

@@ -37,7 +37,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
 from isolitmus.model.invariant import GroupLimit, Invariant, Reference, Total
-from isolitmus.model.sql.statement import Definition, DropColumn, RenameColumn, Restore
+from isolitmus.model.sql.statement import Definition, DropColumns, RenameColumn, Restore
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
 
@@ -330,7 +330,7 @@ class _Decision:
         for table in tables:
             for one in table_writers(self.workload, table):
                 match one.statement:
-                    case Definition(change=DropColumn() | RenameColumn()):
+                    case Definition(change=DropColumns() | RenameColumn()):
                         yield f"{one.name} changes the columns of {table}"
                     case Restore():
                         yield f"the rows that {one.name} restores are not modelled"

@@ -31,7 +31,7 @@ __all__ = [
     "Create",
     "Definition",
     "Delete",
-    "DropColumn",
+    "DropColumns",
     "DropConstraint",
     "DropFeature",
     "DropNotNull",
@@ -97,10 +97,10 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class DropColumn:
-    """``DROP COLUMN name``, for a table whose columns are mapped by name: no file changes."""
+class DropColumns:
+    """``DROP COLUMNS (name, …)``, for a table whose columns are mapped by name: no file changes."""
 
-    name: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ Change = (
     | UnsetProperties
     | RemoveMapping
     | AddColumns
-    | DropColumn
+    | DropColumns
     | RenameColumn
     | CommentColumn
     | DropNotNull

@@ -45,12 +45,22 @@ from isolitmus.specs.sql.definitions import (
 )
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.generated_columns import with_generated_columns
+from isolitmus.specs.sql.job_statements import (
+    altered_tables,
+    commits_nothing,
+    concerns_no_table,
+    plain_statement,
+    unsupported_reason,
+)
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
-from isolitmus.specs.sql.undeclared_sources import replace_undeclared_sources
+from isolitmus.specs.sql.undeclared_sources import (
+    replace_undeclared_sources,
+    replace_unparsed_query,
+)
 from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
 
 if TYPE_CHECKING:
@@ -69,18 +79,12 @@ __all__ = ["JobReader", "types_in"]
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
-PASSED = re.compile(
-    rf"{BLANK}(?:(?:SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE)\b"
-    r"|(?:CREATE|REMOVE)\s+WIDGET\b"
-    r"|VACUUM\b(?s:.*)\bDRY\s+RUN\s*$)",
-    re.IGNORECASE,
-)
-"""Statements that commit nothing to a table."""
 UNLESS = re.compile(
     rf"{BLANK}CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?",
     re.IGNORECASE,
 )
 NO_EFFECT = "no effect on conflicts"
+WITHOUT_DDL = "no effect on conflicts of statements on tables with DDL"
 SHOWN = 120
 """Maximum length of a statement in an assumption."""
 LINE = re.compile(r":(\d+)(?::(\d+))?$")
@@ -90,6 +94,11 @@ PRECEDING = re.compile(BLANK)
 STATEMENTS = (
     Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace, Restore,
 )  # fmt: skip
+
+OTHERS = (
+    "unsupported statement '{}'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE,"
+    " VACUUM, SELECT, ALTER TABLE, COMMENT ON, RESTORE and CREATE OR REPLACE TABLE"
+)
 
 
 def types_in(node: Node) -> dict[str, Type]:
@@ -141,6 +150,8 @@ class JobReader:
     """Fix in the message about an unknown table."""
     written: frozenset[str]
     """Tables that jobs write to."""
+    texts: tuple[str, ...] = ()
+    """Statements of all jobs."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
     passed: list[str] = field(default_factory=list)
@@ -204,7 +215,7 @@ class JobReader:
         confs = _confs(node)
         sets = [SET.fullmatch(text) for text, _ in texts]
         over = [
-            found is None and (PASSED.match(text) is not None or self.exists(text))
+            found is None and self.is_passed(text)
             for (text, _), found in zip(texts, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
@@ -212,6 +223,7 @@ class JobReader:
         for (text, place), found, passed in zip(texts, sets, over, strict=True):
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
+                said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
                 self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
                 continue
             if found is not None:
@@ -227,6 +239,15 @@ class JobReader:
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs), location=place)
+
+    def is_passed(self, text: str) -> bool:
+        """Return whether a statement is passed over, as one without effect on conflicts."""
+        declared = {name.lower() for name in self.schemas}
+        return (
+            commits_nothing(text)
+            or self.exists(text)
+            or concerns_no_table(text, declared, self.written, self.texts)
+        )
 
     def exists(self, text: str) -> bool:
         """Return whether a statement creates a declared Delta table, unless it exists."""
@@ -244,12 +265,14 @@ class JobReader:
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
 
-        Its tables are known if it parses, and names no table that is not declared, which might be
-        a view of one that is.
+        Its tables are known if it alters one, or if it parses, and names no table that is not
+        declared, which might be a view of one that is.
         """
         known = {name.lower() for name in self.schemas}
-        tables: frozenset[str] | None = None
+        tables = altered_tables(text)
         with suppress(SqlError):
+            if tables is not None:
+                return replace(unread_job(title[0], error), name=_name(title), tables=tables)
             named = Syntax(text).named_tables()
             if named and named <= known:
                 tables = frozenset(
@@ -398,14 +421,17 @@ class JobReader:
         self, text: str, types: Mapping[str, Type], *, versions: bool
     ) -> tuple[str, tuple[UndeclaredSource, ...]]:
         """Return a statement with a table in place of each table without DDL that it reads."""
+        if (unparsed := replace_unparsed_query(text, self.schemas)) is not None:
+            made, name, query = unparsed
+            other, sources = replace_undeclared_sources(made, self.schemas, types)
+            if [one.name for one in sources] == [name]:
+                return other, (replace(sources[0], query=query),)
         overwrite = creation_as_overwrite(text)
         if overwrite is None:
             return replace_undeclared_sources(text, self.schemas, types, versions=versions)
-        other, sources = replace_undeclared_sources(
-            overwrite, self.schemas, types, versions=versions
-        )
-        made = overwrite_as_creation(other, text, self.schemas) if sources else None
-        return (text, ()) if made is None else (made, sources)
+        other, found = replace_undeclared_sources(overwrite, self.schemas, types, versions=versions)
+        created = overwrite_as_creation(other, text, self.schemas) if found else None
+        return (text, ()) if created is None else (created, found)
 
     def statement(
         self, title: tuple[str, int], text: str, node: Node, given: _ReadWith
@@ -415,6 +441,9 @@ class JobReader:
         with _in_file(node, "sql", text):
             label = _label(node, text)
             written = parameters(text)
+            text = plain_statement(text)
+            if reason := unsupported_reason(text):
+                raise locate_error(label, text, 0, reason)
             text, location = without_location(with_any_version(text))
             if location:
                 self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
@@ -437,12 +466,7 @@ class JobReader:
                 raise SqlError(said, problem=error.problem, kind=error.kind) from None
             self.sources.extend(sources)
             if not isinstance(found, STATEMENTS):
-                problem = (
-                    f"unsupported statement '{text.split(maxsplit=1)[0]}'; jobs may have INSERT,"
-                    " UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE,"
-                    " COMMENT ON, RESTORE and CREATE OR REPLACE TABLE"
-                )
-                raise locate_error(label, text, 0, problem)
+                raise locate_error(label, text, 0, OTHERS.format(text.split(maxsplit=1)[0]))
         if not isinstance(found, Read) and found.target in self.formats:
             node.refuse(
                 f"{node}.sql: '{text.split(maxsplit=1)[0]}' writes to {found.target}, which has the"
@@ -457,6 +481,7 @@ class JobReader:
         typed = {p: types[p] for p in named} | clocks | runs
         if isinstance(found, Restore):
             self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
+        if isinstance(found, Restore) or any(one.query for one in sources):
             typed |= {p: types[p] for p in written if p in types}
         reads: tuple[str, ...] = ()
         if instead is not None:
@@ -464,6 +489,8 @@ class JobReader:
             reads = tuple(n for n in self.schemas if n.lower() in self.written & {*instead.reads})
         else:
             text = other
+            named_in = {word for one in sources for word in re.findall(r"\w+", one.query.lower())}
+            reads = tuple(n for n in self.schemas if n.lower() in self.written & named_in)
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 

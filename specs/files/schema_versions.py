@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.statement import AddColumns, Definition, DropColumn, RenameColumn
+from isolitmus.model.sql.statement import AddColumns, Definition, DropColumns, RenameColumn
 from isolitmus.specs.sql.statements import alters_columns, resolve
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def reachable_tables(syntaxes: Iterable[Syntax], schemas: Tables) -> tuple[Table
                 more = columns
             case RenameColumn(name, other):
                 more = (Column(other, known.columns[known.index(name) or 0].type),)
-            case DropColumn():
+            case DropColumns():
                 more = ()
             case _:
                 continue
@@ -64,11 +65,13 @@ def only_add_columns(found: Sequence[Tables]) -> bool:
     )
 
 
-def _after(schema: Schema, change: AddColumns | DropColumn | RenameColumn) -> Schema:
+def _after(schema: Schema, change: AddColumns | DropColumns | RenameColumn) -> Schema:
     """Return the schema after a transaction has altered columns."""
     if isinstance(change, AddColumns):
         return replace(schema, columns=(*schema.columns, *change.columns))
-    return schema.renamed(change.name, change.other if isinstance(change, RenameColumn) else "")
+    if isinstance(change, DropColumns):
+        return reduce(lambda left, name: left.renamed(name, ""), change.names, schema)
+    return schema.renamed(change.name, change.other)
 
 
 def resolve_late(syntax: Syntax, found: Sequence[Tables]) -> Statement:

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
-from isolitmus.specs.files.job_reader import PASSED, unread_job
+from isolitmus.specs.files.job_reader import unread_job
 from isolitmus.specs.files.recorded_functions import with_functions
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
 from isolitmus.specs.projects.databricks_notebook import read_notebook
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET
+from isolitmus.specs.sql.job_statements import commits_nothing, split_inserts, without_block
 from isolitmus.specs.sql.parameters import BLANK, PIECE
 from isolitmus.specs.sql.source_text import locate_error
 
@@ -125,20 +126,21 @@ def read_job_text(source: Source) -> JobText:
     spans: list[tuple[int, int]] = []
     passed: list[str] = []
     views: dict[str, str] = {}
-    for start, statement in _statements_at(source.text):
+    for start, statement in without_block([*_statements_at(source.text)]):
         if view := VIEW.fullmatch(statement):
             views[view["name"]] = with_views(view["query"], views)
         elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
-        elif PASSED.match(statement):
+        elif commits_nothing(statement):
             if MATTERS.search(statement):
                 problem = f"unsupported: '{statement}' may affect commits"
                 _refuse(source, start, f"{problem}; remove it")
             passed.append(statement)
         else:
-            found.append(with_views(statement, views))
-            spans.append((start, start + len(statement)))
+            for one in split_inserts(statement):
+                found.append(with_views(one, views))
+                spans.append((start, start + len(statement)))
     return JobText(tuple(found), tuple(passed), tuple(spans))
 
 

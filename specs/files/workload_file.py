@@ -323,7 +323,8 @@ def build_workload(
     )
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
     schemas = dict(schemas)
-    reader = JobReader(schemas, shared, formats, besides, written_tables(list(_texts(given.value))))
+    texts = tuple(_texts(given.value))
+    reader = JobReader(schemas, shared, formats, besides, written_tables(texts), texts)
     jobs: dict[str, Job] = {}
     if not given.value and not partial:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
@@ -352,7 +353,7 @@ def build_workload(
     for source in reader.sources:
         called = source.name.rpartition(".")[2].strip("`").lower()
         own = (source.schema.name, source.schema.columns[-1].name)
-        if not source.older and own not in stand_ins.get(called, ()):
+        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
             stand_ins[called] = (*stand_ins.get(called, ()), own)
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(

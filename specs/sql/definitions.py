@@ -63,12 +63,17 @@ SET = re.compile(r"SET\s+TBLPROPERTIES\s*\((?P<body>.*)\)", re.IGNORECASE | re.D
 UNSET = re.compile(
     r"UNSET\s+TBLPROPERTIES\s+(?:IF\s+EXISTS\s*)?\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
 )
+COLLATION = re.compile(r"DEFAULT\s+COLLATION\s+(?P<name>\w+)", re.IGNORECASE)
+"""Default collation of columns that are added later: a property, as observed on Delta 4.4.0."""
 ADD = re.compile(r"ADD\s+COLUMNS?\s*(?P<body>.*)", re.IGNORECASE | re.DOTALL)
 CHECK = re.compile(
     r"ADD\s+CONSTRAINT\s+`?(?P<name>\w+)`?\s+CHECK\s*\((?P<body>.*)\)", re.IGNORECASE | re.DOTALL
 )
 DROP = re.compile(r"DROP\s+CONSTRAINT\s+(?P<if>IF\s+EXISTS\s+)?`?(?P<name>\w+)`?", re.IGNORECASE)
-GOES = re.compile(r"DROP\s+COLUMN\s+`?(?P<name>\w+)`?", re.IGNORECASE)
+LISTED = r"\s*`?\w+`?\s*(?:,\s*`?\w+`?\s*)*"
+GOES = re.compile(
+    rf"DROP\s+COLUMNS?(?:\s*\((?P<listed>{LISTED})\)|\s(?P<names>{LISTED}))", re.IGNORECASE
+)
 RENAME = re.compile(r"RENAME\s+COLUMN\s+`?(?P<name>\w+)`?\s+TO\s+`?(?P<other>\w+)`?", re.IGNORECASE)
 FEATURE = re.compile(
     r"DROP\s+FEATURE\s+(['`]?)(?P<name>[\w-]+)\1(?P<history>\s+TRUNCATE\s+HISTORY)?", re.IGNORECASE
@@ -102,9 +107,21 @@ PAIR = re.compile(
 
 There may be = between.
 """
-DECLARED = re.compile(r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)\s*")
-BETWEEN = re.compile(r",(?![^()]*\))")
-"""Commas between columns."""
+DECLARED = re.compile(
+    r"\s*`?(\w+)`?\s+(\w+(?:\s*\([\d\s,]*\))?)(?:\s+COMMENT\s+(?:'[^']*'|\"[^\"]*\"))?\s*",
+    re.IGNORECASE,
+)
+"""New column; its comment is metadata of the same commit."""
+BETWEEN = re.compile(r",(?![^()]*\))(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)")
+"""Commas between columns, not those of types and comments."""
+PLACED = re.compile(r".*\s(?:FIRST|AFTER\s+`?\w+`?)\s*", re.IGNORECASE | re.DOTALL)
+NESTED = re.compile(r"\s*`?\w+`?\s*\.\s*`?\w+`?\s.*", re.DOTALL)
+CHANGE = re.compile(
+    r"CHANGE\s+(?:COLUMN\s+)?`?(?P<name>\w+)`?\s+`?(?P<same>\w+)`?\s+"
+    r"(?P<type>\w+(?:\s*\([\d\s,]*\))?)\s+COMMENT\s+(?P<text>'[^']*')",
+    re.IGNORECASE,
+)
+"""Hive's form of a comment, which repeats the column and its type."""
 WRITE_ALTER = (
     "write ALTER TABLE table …, COMMENT ON TABLE table IS 'text'"
     " or RESTORE TABLE table TO VERSION AS OF {init[n]}"
@@ -229,13 +246,14 @@ class DefinitionReader(QueryReader):
             if MAPPING_MODE in named:
                 return self.unmapped(dict.fromkeys(named, ""), unset=True)
             return df.UnsetProperties(named)
+        if found := COLLATION.fullmatch(rest):
+            return df.SetProperties({"collation": found["name"]})
         if found := CHECK.fullmatch(rest):
             return self.check(schema, found["name"], found["body"])
         if found := DROP.fullmatch(rest):
             return df.DropConstraint(found["name"].lower(), bool(found["if"]))
         if found := GOES.fullmatch(rest):
-            self.known(schema, found["name"])
-            return df.DropColumn(found["name"])
+            return self.dropped(schema, found["listed"] or found["names"])
         if found := RENAME.fullmatch(rest):
             self.known(schema, found["name"])
             if schema.index(found["other"]) is not None:
@@ -246,6 +264,9 @@ class DefinitionReader(QueryReader):
             return self.feature(found["name"], history=bool(found["history"]))
         if found := COLUMN.fullmatch(rest):
             self.known(schema, found["name"])
+            return df.CommentColumn(found["name"], found["text"][1:-1])
+        if (found := CHANGE.fullmatch(rest)) and found["name"].lower() == found["same"].lower():
+            self.same_type(schema, found["name"], found["type"])
             return df.CommentColumn(found["name"], found["text"][1:-1])
         if found := NULLS.fullmatch(rest):
             self.known(schema, found["name"])
@@ -263,6 +284,22 @@ class DefinitionReader(QueryReader):
         if found := ADD.fullmatch(rest):
             return self.added(schema, found["body"].strip())
         self.outside(f"ALTER TABLE … {rest.split(maxsplit=1)[0].upper()} {OUTSIDE}: {FORMS}")
+
+    def dropped(self, schema: Schema, listed: str) -> df.DropColumns:
+        """Return DROP COLUMNS of different columns of the table."""
+        names = [name.strip(" \t\r\n`") for name in listed.split(",")]
+        for k, name in enumerate(names):
+            self.known(schema, name)
+            if name.lower() in map(str.lower, names[:k]):
+                self.outside(f"DROP COLUMNS names {name} twice")
+        return df.DropColumns(tuple(names))
+
+    def same_type(self, schema: Schema, name: str, type_: str) -> None:
+        """Refuse CHANGE COLUMN with another type than the column has."""
+        self.known(schema, name)
+        column = schema.columns[schema.index(name) or 0]
+        if type_named(type_) != column.type:
+            self.outside(f"a change of the type of {column.name} {OUTSIDE}; it is {column.type}")
 
     def unreserved(self, keys: Iterable[str]) -> None:
         """Refuse a property that Spark does not let ALTER TABLE change."""
@@ -333,7 +370,13 @@ class DefinitionReader(QueryReader):
         for part in BETWEEN.split(body):
             declared = DECLARED.fullmatch(part)
             if declared is None:
-                self.outside(f"'{part.strip()}' is not a new column; write NAME TYPE, …")
+                if PLACED.fullmatch(part):
+                    self.outside(f"the position of a new column {OUTSIDE}; omit FIRST and AFTER")
+                if NESTED.fullmatch(part):
+                    self.outside(f"a new field of a column {OUTSIDE}; add a column")
+                self.outside(
+                    f"'{part.strip()}' is not a new column; write NAME TYPE [COMMENT 'text'], …"
+                )
             name, type_ = declared[1], type_named(declared[2])
             if type_ is None:
                 self.outside(f"no type '{declared[2]}'{near(declared[2].upper(), NAMED_TYPES)}")

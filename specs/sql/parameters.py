@@ -42,7 +42,7 @@ SAME = {"now": "current_timestamp", "curdate": "current_date"}
 """Other names of these functions."""
 PIECE = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
-    r"|(?<![:\w]):(?P<name>[A-Za-z_]\w*)"
+    r"|(?<![:\w)\]]):(?P<name>[A-Za-z_]\w*)"
     r"|(?<![.\w])(?:(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?"
     r"|(?P<other>now|curdate)\s*\(\s*\))",
     re.DOTALL | re.IGNORECASE,

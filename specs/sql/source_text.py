@@ -164,6 +164,8 @@ class SqlText:
         for low in range(first, max(first - LOOK_BACK, -1), -1):
             for high in range(low, min(low + LOOK_AHEAD, len(tokens))):
                 words = self.text[tokens[low].start : tokens[high].end + 1]
+                if words.count("(") != words.count(")"):
+                    continue  # sqlglot accepts TRIM(…, OVERLAY(… and CAST(… without the end
                 with suppress(SqlglotError):
                     if parse_one(words, DIALECT) == node:
                         return words

@@ -16,6 +16,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
+from isolitmus.specs.sql.parameters import BLANK, PIECE, one_line
 from isolitmus.specs.sql.uninterpreted_sources import (
     DIALECT,
     RUN,
@@ -33,7 +34,26 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
 
-__all__ = ["UndeclaredSource", "replace_undeclared_sources"]
+__all__ = ["UndeclaredSource", "replace_undeclared_sources", "replace_unparsed_query"]
+
+UNPARSED = re.compile(
+    r"\|>|\bWITH\s+RECURSIVE\b|\bNEAREST\b|[\w`]\s+WITH\s*\(\s*(?:'[^']*'|[\w.`-]+)\s*=",
+    re.IGNORECASE,
+)
+"""Parts of queries that Spark has and sqlglot does not parse: pipes, recursion, nearest rows, and
+options of a table.
+"""
+INTO = re.compile(
+    rf"(?P<before>{BLANK}WITH\b.*?\)\s*)?(?P<head>{BLANK}INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?"
+    r"(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?(?:\s+PARTITION\s*\([^()]*\))?(?:\s+BY\s+NAME"
+    r"|\s*\((?!\s*(?:SELECT|WITH|FROM|TABLE|VALUES)\b)[^()]*\))?\s*)"
+    r"(?P<query>\(?\s*(?:SELECT|WITH|FROM|TABLE|VALUES)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+USING = re.compile(
+    rf"(?P<head>{BLANK}MERGE\b.*?\bINTO\s+(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?\b.*?\bUSING\s*)\(",
+    re.IGNORECASE | re.DOTALL,
+)
 
 UNDERSTOOD = {"this", "db", "catalog", "alias", "sample", "version"}
 """Parts of a table in a query; any sample of any rows are any rows."""
@@ -55,12 +75,15 @@ class UndeclaredSource:
     """Parameter that selects the rows of a run."""
     older: bool = False
     """True for an older version of a table with DDL."""
+    query: str = ""
+    """Query that does not parse, if the table takes its place."""
 
     def __str__(self) -> str:
         columns = ", ".join(column.ddl() for column in self.schema.columns[:-1])
         of = "" if self.older else " has no DDL. It is no view of a declared table, and"
+        named = f"The query ({self.query})" if self.query else f"{self.name}{of}"
         return (
-            f"{self.name}{of} stands for any rows, others in each run"
+            f"{named} stands for any rows, others in each run"
             f"{f', with the columns {columns}' if columns else ''}."
         )
 
@@ -157,6 +180,49 @@ def _undeclared(
         if not given:
             places.setdefault(_named_source(table), []).append(table)
     return places
+
+
+def replace_unparsed_query(text: str, schemas: Collection[str]) -> tuple[str, str, str] | None:
+    """Return a statement with a table without DDL in place of its query, its name, and the query.
+
+    That is done for the query of an INSERT and the source of a MERGE, if it has a part that sqlglot
+    does not parse, and does not name the written table. Otherwise None is returned.
+
+    Examples
+    --------
+    >>> replace_unparsed_query("INSERT INTO t FROM s |> WHERE id > 1 |> SELECT id", ["t", "s"])
+    ('INSERT INTO t SELECT * FROM query', 'query', 'FROM s |> WHERE id > 1 |> SELECT id')
+    >>> replace_unparsed_query("INSERT INTO t FROM t |> SELECT id", ["t"]) is None
+    True
+    """
+    plain = PIECE.sub(lambda piece: "x" * len(piece[0]) if piece[0][0] in "'\"" else piece[0], text)
+    if UNPARSED.search(plain) is None:
+        return None
+    name = free_name("query", [one.lower() for one in schemas])
+    if found := INTO.fullmatch(plain):
+        start, end = found.span("query")
+        query, of_all = text[start:end].strip(), f"{text[found.start('head') : start]}SELECT *"
+        named = f"{text[: found.end('before')].strip()} {query}" if found["before"] else query
+        made = f"{of_all} FROM {name}"
+    elif found := USING.match(plain):
+        end = _closing(plain, found.end())
+        named = text[found.end() : end].strip()
+        made = f"{text[: found.end()]}SELECT * FROM {name}{text[end:]}"
+    else:
+        return None
+    if re.search(rf"\b{found['table']}\b", named, re.IGNORECASE):
+        return None
+    return (made.strip(), name, one_line(named)) if UNPARSED.search(named) else None
+
+
+def _closing(text: str, start: int) -> int:
+    """Return the position of the parenthesis that closes the one before ``start``."""
+    depth = 1
+    for k in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[k], 0)
+        if not depth:
+            return k
+    return len(text)
 
 
 def _is_elsewhere(table: exp.Table, tree: exp.Expr) -> bool:

@@ -97,6 +97,8 @@ def test_what_cannot_be_done_to_a_table(sql, init, outcome):
         ("ALTER TABLE t RENAME COLUMN part TO p", (), "committed"),
         ("ALTER TABLE t DROP COLUMN id", ("ALTER TABLE t DROP COLUMN n",), "error:DeltaAnalysisException"),
         ("ALTER TABLE t DROP COLUMN n", ("ALTER TABLE t DROP COLUMN n",), "error:AnalysisException"),
+        ("ALTER TABLE t DROP COLUMNS (id, n)", (), "error:DeltaAnalysisException"),
+        ("ALTER TABLE t DROP COLUMNS id, `n`", ("ALTER TABLE t ADD COLUMNS (z INT)",), "committed"),
         ("ALTER TABLE t RENAME COLUMN n TO m", ("ALTER TABLE t RENAME COLUMN id TO m",), "error:ExtendedAnalysisException"),
         ("ALTER TABLE t DROP COLUMN n", ("ALTER TABLE t ADD CONSTRAINT c CHECK (n < 9)",), "error:DeltaAnalysisException"),
         ("ALTER TABLE t DROP COLUMN n", ("ALTER TABLE t ADD CONSTRAINT c CHECK (id < 9)",), "committed"),

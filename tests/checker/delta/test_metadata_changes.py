@@ -202,7 +202,8 @@ d = "ALTER TABLE t DROP COLUMN id"
 
 
 @pytest.mark.parametrize(
-    "change", ["DROP COLUMN n", "RENAME COLUMN part TO p", "ADD COLUMNS (x INT)"]
+    "change",
+    ["DROP COLUMN n", "DROP COLUMNS (n)", "RENAME COLUMN part TO p", "ADD COLUMNS (x INT)"],
 )
 @pytest.mark.parametrize(
     "then", ["5 WHEN NOT MATCHED THEN INSERT *", "4 WHEN MATCHED THEN UPDATE SET *"]

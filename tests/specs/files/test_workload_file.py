@@ -79,7 +79,7 @@ REFUSED = {
     ),
     "a statement that clones a table": (
         '[jobs.a]\nsql = "CREATE OR REPLACE TABLE t SHALLOW CLONE t"',
-        "jobs.toml:3:8: unsupported statement 'CREATE'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE, VACUUM, SELECT, ALTER TABLE, COMMENT ON, RESTORE and CREATE OR REPLACE TABLE\n    sql = \"CREATE OR REPLACE TABLE t SHALLOW CLONE t\"\n           ^",
+        'jobs.toml:3:8: a clone or a conversion in a job is outside the SQL that isolitmus models; try it in a litmus test\n    sql = "CREATE OR REPLACE TABLE t SHALLOW CLONE t"\n           ^',
     ),
     "a job without statements": ("[jobs.a]\nsql = []", "jobs.toml:2: jobs.a needs the key 'sql', a string or a list of strings"),
     "no job": ("title = 'x'\njobs = {}", 'jobs.toml:3: jobs is empty; write [jobs.NAME] with sql = "…"'),

@@ -1,0 +1,330 @@
+"""Statements of jobs before they are resolved: plain forms, statements without effect, reasons.
+
+A statement that commits nothing is passed over. One that is not modelled in jobs has a reason, and
+commits to known tables only: no commit to another table makes it abort, and it makes no statement
+abort that commits to another table.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from isolitmus.specs.sql.parameters import BLANK
+from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+__all__ = [
+    "altered_tables",
+    "commits_nothing",
+    "concerns_no_table",
+    "plain_statement",
+    "split_inserts",
+    "unsupported_reason",
+    "without_block",
+]
+
+NAMESPACE = r"(?:SCHEMA|DATABASE|NAMESPACE)"
+PASSED = re.compile(
+    rf"""{BLANK}(?:
+    (?:SET|RESET|USE|DESCRIBE|DESC|SHOW|EXPLAIN|ANALYZE|REFRESH|GRANT|REVOKE|DECLARE|LIST)\b
+    |(?:CREATE|REMOVE)\s+WIDGET\b
+    |ADD\s+(?:JAR|FILE|ARCHIVE)S?\b
+    |UNCACHE\s+TABLE\b|CLEAR\s+CACHE\b
+    |(?:CREATE|ALTER)\s+{NAMESPACE}\b
+    |DROP\s+{NAMESPACE}\b(?!(?s:.*)\bCASCADE\s*$)
+    |COMMENT\s+ON\s+{NAMESPACE}\b
+    |CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMPORARY\s+)?FUNCTION\b
+    |DROP\s+(?:TEMPORARY\s+)?(?:FUNCTION|VARIABLE|VIEW)\b
+    |INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\b
+    |GENERATE\s+\w+\s+FOR\s+TABLE\b
+    |CREATE\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+VIEW\s+\S+\s+(?:\([^()]*\)\s*)?
+        USING\s+(?!delta\b)
+    |VACUUM\b(?s:.*)\bDRY\s+RUN\s*$
+    |IF\b(?s:.*)\bTHEN\s*$
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Statements that commit nothing to a table."""
+
+REASONS = tuple(
+    (
+        re.compile(rf"{BLANK}(?:{pattern})", re.IGNORECASE | re.DOTALL),
+        f"{said} {OUTSIDE}; {instead}",
+    )
+    for pattern, said, instead in (
+        (r"BEGIN\b", "an SQL script", "write its statements one after the other"),
+        (r"EXECUTE\s+IMMEDIATE\b", "EXECUTE IMMEDIATE", "write the statement that it runs"),
+        (r"CALL\b", "a procedure", "write the statements that it runs"),
+        (
+            r"FROM\b.*\bINSERT\b",
+            "an INSERT into several tables",
+            "write an INSERT for each, which is a transaction of its own",
+        ),
+        (
+            r"ALTER\s+TABLE\s+\S+\s+(?:ALTER|CHANGE)\b.*\s(?:FIRST|AFTER\s+\S+)\s*$",
+            "the position of a column",
+            "omit FIRST and AFTER",
+        ),
+        (r"DROP\s+TABLE\b", "DROP TABLE", "no statement can follow on its table"),
+        (r"DROP\s+\w+\b.*\bCASCADE\b", "DROP … CASCADE", "it drops tables"),
+        (
+            r"CREATE\s+(?:OR\s+REPLACE\s+)?VIEW\b|ALTER\s+VIEW\b",
+            "a view that other files may name",
+            "write CREATE TEMPORARY VIEW in the file of each job that names it",
+        ),
+        (
+            r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+VIEW\b",
+            "this form of a temporary view",
+            "write CREATE TEMPORARY VIEW name AS SELECT …",
+        ),
+        (
+            r"CACHE\b",
+            "CACHE TABLE in a job",
+            "statements of its session then read an older state of the table",
+        ),
+        (r"COPY\s+INTO\b", "COPY INTO", "open-source Delta does not have it; write INSERT INTO"),
+        (r"LOAD\s+DATA\b", "LOAD DATA", "Delta does not have it; write INSERT INTO"),
+        (r"(?:MSCK\s+)?REPAIR\s+TABLE\b", "REPAIR TABLE", "Delta finds partitions in its log"),
+        (
+            r"ALTER\s+TABLE\s+\S+\s+RENAME\s+TO\b",
+            "RENAME TO",
+            "no statement can follow on the old name",
+        ),
+        (
+            r"(?:CREATE|REPLACE)\b.*\bSHALLOW\s+CLONE\b|CONVERT\s+TO\s+DELTA\b",
+            "a clone or a conversion in a job",
+            "try it in a litmus test",
+        ),
+        (r"CREATE\s+TABLE\s+\S+\s+LIKE\b", "CREATE TABLE … LIKE", "write its columns"),
+        (r"(?:CREATE|DROP)\s+INDEX\b", "an index", "Delta does not have it"),
+        (
+            r"INSERT\b.*?\bREPLACE\s+USING\b",
+            "REPLACE USING",
+            "the predicate that it records is not evaluated in the commit check",
+        ),
+        (r"INSERT\b.*?\bREPLACE\s+ON\b", "REPLACE ON", "write MERGE, or DELETE and INSERT"),
+    )
+)
+"""Statements that jobs cannot have, each with the reason."""
+NAME = r"(?P<name>(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?)"
+ALTERED = re.compile(
+    rf"{BLANK}(?:CREATE(?:\s+OR\s+REPLACE)?|REPLACE|ALTER|DROP)\s+TABLE\s+"
+    rf"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?{NAME}(?![\w.`])(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+RENAMED = re.compile(r"\s+RENAME\s+TO\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?\s*$", re.IGNORECASE)
+
+
+DROPPED = re.compile(
+    rf"{BLANK}DROP\s+TABLE\s+(?:IF\s+EXISTS\s+)?{NAME}(?:\s+PURGE)?\s*", re.IGNORECASE
+)
+CREATED = re.compile(
+    rf"{BLANK}(?:CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"|CREATE\s+OR\s+REPLACE\s+TABLE\s+(?=\S+\s+SHALLOW\s+CLONE\b))"
+    rf"{NAME}(?![\w.`])(?!(?s:.*)\bLOCATION\b)"
+    rf"|{BLANK}CONVERT\s+TO\s+DELTA\s+(?P<format>parquet\s*\.\s*`[^`]*`)",
+    re.IGNORECASE,
+)
+"""Creation of a table that fails or does nothing if the table exists; and a clone."""
+CACHED = re.compile(
+    rf"{BLANK}CACHE\s+(?:LAZY\s+)?TABLE\s+{NAME}(?P<query>\s+AS\b.*)?\s*", re.IGNORECASE | re.DOTALL
+)
+VIEWED = re.compile(
+    rf"{BLANK}(?:CREATE\s+(?:OR\s+REPLACE\s+)?|ALTER\s+)VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{NAME}",
+    re.IGNORECASE,
+)
+IMMEDIATE = re.compile(
+    rf"{BLANK}EXECUTE\s+IMMEDIATE\s+(?:'(?P<one>[^'\\]*)'|\"(?P<two>[^\"\\]*)\")\s*", re.IGNORECASE
+)
+NAMED = re.compile(r"\bIDENTIFIER\s*\(\s*'(?P<name>[\w.`]+)'\s*\)", re.IGNORECASE)
+
+
+def plain_statement(text: str) -> str:
+    """Return a statement with the text that EXECUTE IMMEDIATE runs, and the names that IDENTIFIER
+    gives, if these are literals.
+
+    Examples
+    --------
+    >>> plain_statement("EXECUTE IMMEDIATE 'DELETE FROM orders'")
+    'DELETE FROM orders'
+    >>> plain_statement("OPTIMIZE IDENTIFIER('shop.orders')")
+    'OPTIMIZE shop.orders'
+    """
+    found = IMMEDIATE.fullmatch(text)
+    plain = text if found is None else found["one"] or found["two"] or text
+    return NAMED.sub(lambda one: one["name"], plain)
+
+
+MULTIPLE = re.compile(
+    rf"(?P<start>{BLANK}(?:WITH\b.*?\)\s*)?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+INSERTS = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
+QUERIED = re.compile(r"\bSELECT\b", re.IGNORECASE)
+BEGIN = re.compile(rf"{BLANK}BEGIN\s+(?:NOT\s+ATOMIC\s+)?", re.IGNORECASE)
+END = re.compile(rf"{BLANK}END\s*", re.IGNORECASE)
+BRANCH = re.compile(
+    rf"{BLANK}(?:(?P<if>(?:ELSE)?IF\b.*?\bTHEN\b)|ELSE\b|END\s+IF\b)", re.IGNORECASE | re.DOTALL
+)
+CONTROL = re.compile(
+    rf"{BLANK}(?:(?:WHILE|FOR|LOOP|REPEAT|CASE|DECLARE|LEAVE|ITERATE|BEGIN|END|SET|FETCH|OPEN|CLOSE)\b"
+    r"|\w+\s*:)",
+    re.IGNORECASE,
+)
+"""Statements of an SQL script that are no plain SQL."""
+
+
+def split_inserts(text: str) -> tuple[str, ...]:
+    """Return the INSERTs of a statement ``FROM s INSERT INTO a SELECT … INSERT INTO b SELECT …``.
+
+    Each is a transaction of its own. Another statement is returned unchanged.
+
+    Examples
+    --------
+    >>> split_inserts("FROM s INSERT INTO a SELECT id INSERT INTO b SELECT id WHERE id > 1")
+    ('INSERT INTO a FROM s SELECT id', 'INSERT INTO b FROM s SELECT id WHERE id > 1')
+    """
+    found = MULTIPLE.match(text)
+    if found is None:
+        return (text,)
+    places = [one.start() for one in INSERTS.finditer(text, found.start("first"))]
+    made = []
+    for start, end in zip(places, [*places[1:], len(text)], strict=True):
+        query = QUERIED.search(text, start)
+        if query is None or query.start() > end:
+            return (text,)
+        head, rest = text[start : query.start()].rstrip(), text[query.start() : end].strip()
+        made.append(f"{found['start']}{head} {found['source'].strip()} {rest}".lstrip())
+    return tuple(made)
+
+
+def without_block(
+    statements: Sequence[tuple[int, str]],
+) -> Sequence[tuple[int, str]]:
+    """Return the statements of an SQL script without its BEGIN and END, with their positions.
+
+    The condition of an IF is a statement of its own, which commits nothing. A script with loops,
+    handlers or variables is returned unchanged, as is what is no script.
+
+    Examples
+    --------
+    >>> without_block([(0, "BEGIN DELETE FROM t"), (20, "OPTIMIZE t"), (31, "END")])
+    [(6, 'DELETE FROM t'), (20, 'OPTIMIZE t')]
+    >>> without_block([(0, "BEGIN IF 1 = 1 THEN DELETE FROM t"), (33, "END IF"), (40, "END")])
+    [(6, 'IF 1 = 1 THEN'), (19, ' DELETE FROM t')]
+    >>> without_block([(0, "BEGIN LOOP DELETE FROM t"), (25, "END LOOP"), (34, "END")])[0]
+    (0, 'BEGIN LOOP DELETE FROM t')
+    """
+    found: list[tuple[int, str]] = []
+    left = [*statements]
+    while left:
+        start, text = left.pop(0)
+        begun = BEGIN.match(text)
+        last = next((k for k, (_, one) in enumerate(left) if END.fullmatch(one)), None)
+        if begun is None or last is None:
+            found.append((start, text))
+            continue
+        inner = [*_branches((start + begun.end(), text[begun.end() :]), *left[:last])]
+        if any(CONTROL.match(one) for _, one in inner):
+            inner = [(start, text), *left[: last + 1]]
+        found += inner
+        del left[: last + 1]
+    return found
+
+
+def _branches(*statements: tuple[int, str]) -> Iterator[tuple[int, str]]:
+    """Yield the statements in the branches of IF, and the conditions."""
+    for place, text in statements:
+        at, rest = place, text
+        while found := BRANCH.match(rest):
+            if found["if"]:
+                yield at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
+            at, rest = at + found.end(), rest[found.end() :]
+        if rest.strip():
+            yield at, rest
+
+
+def commits_nothing(text: str) -> bool:
+    """Return whether a statement commits nothing to a Delta table, whatever the tables are.
+
+    Examples
+    --------
+    >>> commits_nothing("DROP VIEW IF EXISTS today"), commits_nothing("DROP TABLE orders")
+    (True, False)
+    """
+    return PASSED.match(text) is not None
+
+
+def concerns_no_table(
+    text: str, declared: Collection[str], written: Collection[str], texts: Iterable[str]
+) -> bool:
+    """Return whether a statement has no effect on the statements of a workload.
+
+    That is so for the creation or DROP of a table without DDL, for CACHE TABLE of tables that no
+    job writes to, and for a view that no other statement names.
+
+    Parameters
+    ----------
+    text : str
+        The statement.
+    declared, written : collection of str
+        Tables with DDL, and tables that jobs write to, in lower case.
+    texts : iterable of str
+        Statements of the workload.
+
+    Examples
+    --------
+    >>> concerns_no_table("DROP TABLE IF EXISTS old_orders", {"orders"}, {"orders"}, [])
+    True
+    >>> concerns_no_table("CACHE TABLE orders", {"orders"}, {"orders"}, [])
+    False
+    """
+    if found := DROPPED.fullmatch(text) or CREATED.match(text):
+        return not found["table"] or found["table"].lower() not in declared
+    if found := CACHED.fullmatch(text):
+        named = {*re.findall(r"\w+", text.lower())}
+        known = bool(found["query"]) or found["table"].lower() in declared
+        return known and not named & {*written}
+    if found := VIEWED.match(text):
+        other = re.compile(rf"\b{found['table']}\b", re.IGNORECASE)
+        return not any(other.search(one) for one in texts if one != text)
+    return False
+
+
+def unsupported_reason(text: str) -> str | None:
+    """Return why a statement is not modelled in jobs, or None if its kind may be modelled.
+
+    Examples
+    --------
+    >>> unsupported_reason("DROP TABLE orders").partition(";")[2].strip()
+    'no statement can follow on its table'
+    >>> unsupported_reason("DELETE FROM orders") is None
+    True
+    """
+    return next((reason for pattern, reason in REASONS if pattern.match(text)), None)
+
+
+def altered_tables(text: str) -> frozenset[str] | None:
+    """Return the tables that a CREATE, REPLACE, ALTER or DROP TABLE commits to, in lower case.
+
+    None is returned for another statement, and if the table may have another name as well.
+
+    Examples
+    --------
+    >>> sorted(altered_tables("CREATE TABLE shop.Late AS SELECT * FROM orders"))
+    ['late']
+    >>> sorted(altered_tables("ALTER TABLE orders RENAME TO sales"))
+    ['orders', 'sales']
+    >>> altered_tables("CREATE TABLE late LOCATION '/lake/orders' AS SELECT 1 AS id") is None
+    True
+    """
+    found = ALTERED.match(text)
+    if found is None or re.match(r"delta\s*\.", found["name"], re.IGNORECASE):
+        return None
+    if re.search(r"\bLOCATION\b", found["rest"], re.IGNORECASE):
+        return None
+    renamed = RENAMED.match(found["rest"])
+    return frozenset(one["table"].lower() for one in (found, renamed) if one is not None)

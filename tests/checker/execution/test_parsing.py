@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import sqlglot
-from sqlglot.dialects import Dialect
+from sqlglot.parser import Parser
 
 from isolitmus.checker.delta.metadata_changes import analyse_again
 from isolitmus.checker.execution.run_result import run
@@ -36,13 +36,13 @@ def parsed(monkeypatch):
     sqlglot.transpile("SELECT 1", write="duckdb")  # for which sqlglot parses texts of its own, once
     PARSED.clear()  # of what other tests have parsed
     found = Counter()
-    parse = Dialect.parse
+    parse = Parser.parse
 
-    def counting(self, sql, **options):
+    def counting(self, tokens, sql=None):
         found[sql] += 1
-        return parse(self, sql, **options)
+        return parse(self, tokens, sql)
 
-    monkeypatch.setattr(Dialect, "parse", counting)
+    monkeypatch.setattr(Parser, "parse", counting)
     return found
 
 

@@ -24,9 +24,9 @@ from isolitmus.model.sql.expression import Opaque
 from isolitmus.model.sql.query import unknown_parts
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs import protocol
+from isolitmus.specs.files.sql_jobs import read_job_text
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload
-from isolitmus.specs.files.sql_jobs import read_job_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

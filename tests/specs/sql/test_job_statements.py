@@ -7,9 +7,9 @@ import pytest
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import SqlError
 from isolitmus.specs import protocol
+from isolitmus.specs.files.sql_jobs import read_job_text
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload
-from isolitmus.specs.files.sql_jobs import read_job_text
 from isolitmus.specs.sql.job_statements import (
     altered_tables,
     commits_nothing,

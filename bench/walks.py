@@ -24,7 +24,7 @@ EXECUTIONS = {
     ("isolitmus.checker.execution.commit_loop", "execute"),
     ("isolitmus.checker.execution.run_result", "retrace"),
 }
-PARSE = {("sqlglot", "parse"), ("sqlglot", "parse_one")}
+PARSE = {("isolitmus.specs.sql.quiet_sqlglot", "parse_sql")}
 
 
 def walk(words: list[str]) -> tuple[str, list[str]]:

@@ -472,7 +472,7 @@ class Template:
                 case ex.Compare() | ex.Not(ex.Compare()):
                     counted = _counted_from(part)
                     found = counted[0] if counted is not None and counted[1] > 0 else None
-            if found is not None:
+            if found is not None and found.side == len(rows):
                 yield RequiredRow(found.table, partial(self._is_in, found, rows))
 
     def _limits(

@@ -197,21 +197,30 @@ def _summed(schema: Schema, total: str, place: str) -> Expr | None:
     """Return the summed expression of a total; None for a count."""
     if total == COUNTED:
         return None
-    sql = f"SELECT {total.removeprefix('sum(').removesuffix(')')} FROM {schema.name}"
+    inner = total.removeprefix("sum(").removesuffix(")")
+    branch = _branch(schema, f"SELECT {inner} FROM {schema.name}", place)
+    item = branch.items[0]
+    several = branch.grouped or len(branch.items) > 1
+    if several or subqueries(item) or unknown_parts(item) or not columns_in(item):
+        raise LitmusError(f"{place}: '{total}' is not modelled; write sum(column)")
+    if item.type not in INTEGERS and not decimal_of(item.type):
+        raise LitmusError(
+            f"{place}: '{total}' is {item.type}; sums of integers and decimals are modelled"
+        )
+    _branch(schema, f"SELECT {total} FROM {schema.name}", place)
+    return item
+
+
+def _branch(schema: Schema, sql: str, place: str) -> Select:
+    """Return a query on the table of an invariant; LitmusError if it is not understood."""
     try:
         found = read_statement(sql, {schema.name: schema}, f"{place}, in {sql}")
     except SqlError as error:
         raise LitmusError(f"{place}: {error.problem}") from None
     assert isinstance(found, Read)
     (branch,) = found.query
-    (item,) = branch.items if isinstance(branch, Select) else (None,)
-    if item is None or subqueries(item) or unknown_parts(item) or not columns_in(item):
-        raise LitmusError(f"{place}: '{total}' is not modelled; write sum(column)")
-    if item.type not in INTEGERS and not decimal_of(item.type):
-        raise LitmusError(
-            f"{place}: '{total}' is {item.type}; sums of integers and decimals are modelled"
-        )
-    return item
+    assert isinstance(branch, Select)
+    return branch
 
 
 def _total_query(schema: Schema, stated: _Stated, schemas: Mapping[str, Schema], place: str) -> str:
@@ -567,13 +576,7 @@ def _condition(schema: Schema, where: str, label: str, shown: str) -> Expr | Non
     if not where:
         return None
     sql = f"SELECT * FROM {schema.name} WHERE {where}"
-    try:
-        found = read_statement(sql, {schema.name: schema}, f"{label}, in {sql}")
-    except SqlError as error:
-        raise LitmusError(f"{label}: '{shown}': {error.problem}") from None
-    assert isinstance(found, Read)
-    (branch,) = found.query
-    assert isinstance(branch, Select)
+    branch = _branch(schema, sql, f"{label}: '{shown}'")
     if subqueries(branch.where) or (branch.where is not None and unknown_parts(branch.where)):
         raise LitmusError(
             f"{label}: '{shown}' is not modelled as an invariant; write a condition on the columns"

@@ -40,7 +40,7 @@ LEVEL = "delta-serializable"
 WORDS = (
     "modelled", "any rows", "any value", "commits nothing", "always fails", "not understood",
 )  # fmt: skip
-"""What becomes of a statement."""
+"""Outcome of a statement."""
 TAKEN = "taken"
 """Outcome of a statement on Delta that raises nothing."""
 
@@ -66,7 +66,7 @@ class Construct(NamedTuple):
 
 
 class Treatment(NamedTuple):
-    """What becomes of a statement in ``predict``."""
+    """Outcome of a statement in ``predict``."""
 
     word: str
     """One of `WORDS`."""
@@ -112,7 +112,7 @@ def construct_workload(sample: Sample, construct: Construct, *, partners: bool =
 
 
 def treatment(sample: Sample, construct: Construct) -> Treatment:
-    """Return what becomes of a statement in ``predict``."""
+    """Return the outcome of a statement in ``predict``."""
     work = construct_workload(sample, construct, partners=False)
     if not work.jobs and not work.unread:
         return Treatment("commits nothing")

@@ -31,7 +31,7 @@ class OtherCell(NamedTuple):
     start: int
     """Position in the text."""
     language: str
-    """What it is: python, scala, run, sh …"""
+    """Language or command: python, scala, run, sh …"""
 
 
 class NotebookText(NamedTuple):

@@ -21,6 +21,7 @@ from isolitmus.model.sql.expression import subqueries
 from isolitmus.model.sql.query import Select, unknown_parts
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.types import INTEGERS, decimal_of
+from isolitmus.specs.sql.parameters import one_line
 from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.syntax import Syntax
 
@@ -121,8 +122,14 @@ count(*) > 1
     >>> read_invariant("count per day <= 3 where id > 0", tables, ["t"]).query
     'SELECT day, count(*) FROM t WHERE id > 0 GROUP BY day HAVING count(*) > 3'
     """
-    stated = _of_query(text, label) if QUERY.match(text) else _of_shorthand(text, label)
+    stated = _stated(text, label)
     return _resolved(stated, _InvariantText(text, schemas, written, label, name))
+
+
+def _stated(text: str, label: str) -> _Stated:
+    """Return the parts of a text without its comments, which would end the query made of it."""
+    plain = one_line(text)
+    return _of_query(plain, label) if QUERY.match(plain) else _of_shorthand(plain, label)
 
 
 class _InvariantText(NamedTuple):
@@ -219,7 +226,8 @@ def _branch(schema: Schema, sql: str, place: str) -> Select:
         raise LitmusError(f"{place}: {error.problem}") from None
     assert isinstance(found, Read)
     (branch,) = found.query
-    assert isinstance(branch, Select)
+    if not isinstance(branch, Select):
+        raise LitmusError(f"{place}: '{sql}' is not a query on {schema.name}")
     return branch
 
 
@@ -281,7 +289,7 @@ def read_invariants_of(
     >>> one.name, one.table, one.columns
     ('s: unique(id)', 's_rows', (0, 1))
     """
-    stated = _of_query(text, label) if QUERY.match(text) else _of_shorthand(text, label)
+    stated = _stated(text, label)
     named = stated.table.lower()
     tables = (stand_ins or {}).get(named, ())
     if not tables or named in {known.lower() for known in schemas}:

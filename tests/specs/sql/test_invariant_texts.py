@@ -101,6 +101,14 @@ def test_mistakes(text, said):
     assert said in str(error.value)
 
 
+def test_a_comment_ends_no_query():
+    assert read("count per id <= 1 where day IS NULL -- old\n").query.endswith(
+        "HAVING count(*) > 1"
+    )
+    with pytest.raises(LitmusError, match="is no invariant"):
+        read("t: sum(id -- all) unchanged")
+
+
 TEXTS = st.text(string.printable, max_size=30) | st.builds(
     "{}({}){}".format,
     st.sampled_from(("unique", "not null", "check", "t: unique", "count per", "SELECT * FROM t")),

@@ -5,14 +5,15 @@ Delta computes a generated column that an INSERT, or a clause of a MERGE, does n
 computes it anew if an UPDATE sets a column from which it is computed. A query with a condition on
 such a column also gets one on the partition column that is generated from it
 (``GeneratedColumn.generatePartitionFilters``, called from ``PrepareDeltaScan``), so it reads fewer
-partitions. The conditions of DELETE, UPDATE and MERGE get none: observed on Delta 4.4.0, a DELETE
-by ``at`` conflicts with an INSERT of another day.
+partitions. This matters where a statement reads the table that it writes to. The conditions of
+DELETE, UPDATE and MERGE get none: observed on Delta 4.4.0, a DELETE by ``at`` conflicts with an
+INSERT of another day.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from sqlglot import expressions as exp
 
@@ -31,7 +32,7 @@ from isolitmus.specs.sql.uninterpreted_sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
@@ -44,6 +45,18 @@ COMPARISONS: Mapping[type[exp.Expr], type[exp.Expr]] = {
 """Comparisons, with those of exchanged operands."""
 WIDER: Mapping[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.LTE, exp.GT: exp.GTE}
 """Comparisons of days that those of moments imply."""
+OPPOSITES: Mapping[type[exp.Expr], type[exp.Expr]] = {
+    exp.LT: exp.GTE, exp.LTE: exp.GT, exp.GT: exp.LTE, exp.GTE: exp.LT, exp.NEQ: exp.EQ,
+}  # fmt: skip
+"""Comparisons that are the negation of others."""
+OF_DAYS: Mapping[type[exp.Expr], Sequence[tuple[type[exp.Expr], int]]] = {
+    exp.EQ: ((exp.GTE, 0), (exp.LTE, 1)), exp.LT: ((exp.LTE, 0),), exp.LTE: ((exp.LTE, 1),),
+    exp.GT: ((exp.GTE, 1),), exp.GTE: ((exp.GTE, 0),),
+}  # fmt: skip
+"""Conditions on a day that Delta derives from one on the day of a moment, with days to add."""
+DAYS = (exp.TsOrDsToDate, exp.Date)
+"""Functions that return the day of a moment, as a cast does."""
+ONE_DAY = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY"))
 OPTIMIZED = (
     exp.Year, exp.Month, exp.Day, exp.DayOfMonth, exp.Hour, exp.Substring, exp.TimestampTrunc,
     exp.DateTrunc, exp.TimeToStr,
@@ -63,6 +76,16 @@ class _Generated(NamedTuple):
     def bases(self) -> frozenset[str]:
         """Names of the columns from which it is computed, in lower case."""
         return frozenset(column.name.lower() for column in self.value.find_all(exp.Column))
+
+    def narrows(self, schema: Schema) -> Literal["same", "day", "other", ""]:
+        """Return the kind of conditions that Delta derives for it; "" for none."""
+        value = self.value.unnest()
+        if isinstance(value, exp.Column):
+            return "same"
+        if isinstance(value, exp.Cast) and isinstance(value.this, exp.Column):
+            base = schema.columns[schema.index(value.this.name) or 0]
+            return "day" if value.is_type("date") and base.type in ("TIMESTAMP", "DATE") else ""
+        return "other" if isinstance(value, OPTIMIZED) else ""
 
 
 def with_generated(schema: Schema, generated: Iterable[tuple[str, str]]) -> Schema:
@@ -115,8 +138,8 @@ def with_generated_columns(text: str, schemas: Mapping[str, Schema]) -> str:
     'INSERT INTO t (id, at, day) VALUES (1, :at, CAST(:at AS DATE))'
     >>> with_generated_columns("UPDATE t SET at = :at WHERE id = 1", {"t": t})
     'UPDATE t SET at = :at, day = CAST(:at AS DATE) WHERE id = 1'
-    >>> with_generated_columns("SELECT id FROM t WHERE at < :at", {"t": t})
-    'SELECT id FROM t WHERE at < :at AND (day <= CAST(:at AS DATE) OR day IS NULL)'
+    >>> with_generated_columns("INSERT INTO t SELECT * FROM t WHERE at < :at", {"t": t})
+    'INSERT INTO t SELECT * FROM t WHERE at < :at AND (day <= CAST(:at AS DATE) OR day IS NULL)'
     """
     if not any(schema.generated for schema in schemas.values()):
         return text
@@ -125,10 +148,11 @@ def with_generated_columns(text: str, schemas: Mapping[str, Schema]) -> str:
         return text
     tree, before = tree.copy(), tree
     folded = folded_schemas(schemas)
-    for select in [*tree.find_all(exp.Select)]:
-        _derive(select, folded)
     written = written_table(tree).lower()
-    own = [*_of(folded[written])] if written in folded else []
+    if written not in folded:
+        return text
+    _derive(tree, folded[written])
+    own = [*_of(folded[written])]
     known = [one for one in own if one.is_known]
     match tree:
         case exp.Insert() if known:
@@ -257,66 +281,162 @@ def _clause(then: exp.Expr, own: Sequence[_Generated], target: str) -> None:
         then.this.set("expressions", [*then.this.expressions, *named])
 
 
-def _derive(select: exp.Select, folded: Mapping[str, Schema]) -> None:
-    """Add to a query the conditions on partitions that Delta derives from those of its WHERE."""
-    where, from_ = select.args.get("where"), select.args.get("from_")
-    if where is None or from_ is None:
+def _derive(tree: exp.Expr, schema: Schema) -> None:
+    """Add to queries of the written table the conditions on partitions that Delta derives."""
+    partitions = {name.lower() for name in schema.partitioned_by}
+    own = [one for one in _of(schema) if one.name.lower() in partitions and one.narrows(schema)]
+    if not own:
         return
-    sides = [from_.this, *(join.this for join in select.args.get("joins") or ())]
-    parts = [*where.this.flatten()] if isinstance(where.this, exp.And) else [where.this]
-    more: list[exp.Expr] = []
-    for side in sides:
-        schema = folded.get(side.name.lower()) if isinstance(side, exp.Table) else None
-        if schema is None or not schema.generated:
-            continue
-        partitions = {name.lower() for name in schema.partitioned_by}
-        for one in _of(schema):
-            if one.name.lower() in partitions:
-                alias = side.alias_or_name if len(sides) > 1 else ""
-                for part in parts:
+    for select in [*tree.find_all(exp.Select)]:
+        from_ = select.args.get("from_")
+        joins = select.args.get("joins") or ()
+        sides = [] if from_ is None else [from_.this, *(join.this for join in joins)]
+        more: list[exp.Expr] = []
+        for side in sides:
+            if not isinstance(side, exp.Table) or side.name.lower() != schema.name.lower():
+                continue
+            alias = side.alias_or_name if len(sides) > 1 else ""
+            for one in own:
+                _refuse_unclear(tree, select, one)
+                for part in _conditions(select):
                     more += _derived(part, one, alias, schema)
-    if more:
-        select.set("where", exp.Where(this=exp.and_(where.this, *more)))
+        if more:
+            select.set("where", exp.Where(this=exp.and_(select.args["where"].this, *more)))
+
+
+def _refuse_unclear(tree: exp.Expr, select: exp.Select, one: _Generated) -> None:
+    """Refuse conditions that Spark may bring to the table from another query.
+
+    They are those on columns that are computed from the generated column's. A condition on a
+    column that equals one of these may be brought there as well.
+    """
+    parts = _conditions(select)
+    equal = [p for p in parts if isinstance(p, exp.EQ) and isinstance(p.expression, exp.Column)]
+    if len(parts) > len(equal) and (own := [p for p in equal if _names(p, one.bases)]):
+        _refuse(one, own[0])
+    names, common = _carried(tree, one.bases), {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    for other in tree.find_all(exp.Select):
+        of_common = any(table.name in common for table in other.find_all(exp.Table))
+        if not (of_common or _is_around(other, select)):
+            continue
+        around = [other.args.get(key) for key in ("having", "qualify")]
+        if other is not select:
+            around += [other.args.get("where")]
+            around += [join.args.get("on") for join in other.args.get("joins") or ()]
+        for part in around:
+            if part is not None and (not names or _names(part, names)):
+                _refuse(one, part.this if isinstance(part.this, exp.Condition) else part)
+
+
+def _is_around(other: exp.Expr, query: exp.Expr) -> bool:
+    """Return whether a query reads from another one, which is not in its conditions."""
+    node: exp.Expr | None = query
+    while node is not other and node is not None and not isinstance(node, exp.Where | exp.Having):
+        node = node.parent
+    return node is other
+
+
+def _carried(tree: exp.Expr, bases: frozenset[str]) -> frozenset[str]:
+    """Return columns of queries that are computed from some columns; none if any may be."""
+    aliases = (alias for alias in tree.find_all(exp.TableAlias) if alias.columns)
+    if tree.find(exp.SetOperation) or next(aliases, None) is not None:
+        return frozenset()
+    names, before = bases, frozenset[str]()
+    items = [item for select in tree.find_all(exp.Select) for item in select.expressions]
+    while names != before:
+        before = names
+        names |= {item.alias_or_name.lower() for item in items if _names(item, before)}
+    return names
+
+
+def _names(node: exp.Expr, names: Collection[str]) -> bool:
+    """Return whether an expression names one of these columns, outside of subqueries."""
+    parts = node.walk(prune=lambda part: isinstance(part, exp.Query))
+    return any(isinstance(part, exp.Column) and part.name.lower() in names for part in parts)
+
+
+def _refuse(one: _Generated, part: exp.Expr) -> NoReturn:
+    """Refuse a condition from which Delta may derive another one."""
+    problem = (
+        f"the condition on {one.name} that Delta derives from '{part.sql(DIALECT)}' is not"
+        f" modelled; write a condition on {one.name} where the table is read"
+    )
+    raise SqlError(problem, problem=problem)
+
+
+def _conditions(select: exp.Select) -> list[exp.Expr]:
+    """Return the conjuncts of a query's WHERE, as Spark's optimizer leaves them."""
+    where = select.args.get("where")
+    return [] if where is None else [*_conjuncts(where.this, negated=False)]
+
+
+def _conjuncts(node: exp.Expr, *, negated: bool) -> Iterator[exp.Expr]:
+    """Yield the conjuncts of a condition, or of its negation.
+
+    ``BETWEEN`` is two comparisons, ``IN`` of one value is ``=``, and what both sides of an OR
+    have in common holds.
+    """
+    bare = node.unnest()
+    match bare:
+        case exp.Not():
+            yield from _conjuncts(bare.this, negated=not negated)
+        case exp.And() | exp.Or():
+            left, right = (
+                [*_conjuncts(side, negated=negated)] for side in (bare.this, bare.expression)
+            )
+            if isinstance(bare, exp.And) != negated:
+                yield from (*left, *right)
+            else:
+                yield from (part for part in left if part in right)
+        case exp.Between() if not negated:
+            yield exp.GTE(this=bare.this.copy(), expression=bare.args["low"].copy())
+            yield exp.LTE(this=bare.this.copy(), expression=bare.args["high"].copy())
+        case exp.In(expressions=[only]) if not negated and not isinstance(only, exp.Query):
+            yield exp.EQ(this=bare.this.copy(), expression=only.copy())
+        case _ if not negated:
+            yield bare
+        case _ if type(bare) in OPPOSITES:
+            yield OPPOSITES[type(bare)](this=bare.this.copy(), expression=bare.expression.copy())
 
 
 def _derived(part: exp.Expr, one: _Generated, alias: str, schema: Schema) -> Iterator[exp.Expr]:
     """Yield the condition on a generated column that Delta derives from a condition.
 
     A comparison may be unknown as well, which for a value other than NULL is so for NULL partitions
-    only.
+    only. Spark compares a moment whose day is compared with the first moment of a day
+    (UnwrapCastInBinaryComparison).
     """
     kind, left, right = type(part), part.this, part.args.get("expression")
-    if kind in COMPARISONS and isinstance(right, exp.Column) and _is_constant(left):
+    if kind in COMPARISONS and _is_constant(left):
         kind, left, right = COMPARISONS[kind], right, left
-    base = left if isinstance(left, exp.Column) else None
-    if base is None or base.name.lower() not in one.bases or base.table not in ("", alias):
+    of_day = (isinstance(left, exp.Cast) and left.is_type("date")) or isinstance(left, DAYS)
+    base = left.this if of_day else left
+    if (
+        not isinstance(base, exp.Column)
+        or base.name.lower() not in one.bases
+        or base.table.lower() not in ("", alias.lower())
+    ):
         return
+    if isinstance(part, exp.NullSafeEQ):
+        _refuse(one, part)
     null = isinstance(part, exp.Is) and isinstance(right, exp.Null)
     if not null and (kind not in COMPARISONS or right is None or not _is_constant(right)):
         return
+    narrows, own = one.narrows(schema), schema.columns[schema.index(base.name) or 0]
+    of_day = of_day and own.type == "TIMESTAMP"
+    if narrows == "other" or (of_day and (narrows != "day" or null)):
+        _refuse(one, part)
     column = exp.column(one.name, table=alias or None)
-    value, own = one.value, schema.columns[schema.index(base.name) or 0]
-    same = isinstance(value, exp.Column)
-    day = (
-        isinstance(value, exp.Cast) and isinstance(value.this, exp.Column) and value.is_type("date")
-    )
-    if not same and not (day and own.type in ("TIMESTAMP", "DATE")):
-        if isinstance(value.unnest(), OPTIMIZED):
-            problem = (
-                f"Delta derives a condition on {one.name} from that on {base.name}, by"
-                f" {value.sql(DIALECT)}; only CAST({base.name} AS DATE) is modelled"
-            )
-            raise SqlError(problem, problem=problem)
-        return
     if null:
         yield exp.Is(this=column, expression=exp.Null())
         return
     assert right is not None
-    given = right.copy()
-    if day and own.type == "TIMESTAMP":
-        given = exp.cast(given, "DATE")
-    made = (WIDER.get(kind, kind) if day else kind)(this=column, expression=given)
-    yield exp.paren(exp.or_(made, exp.Is(this=column.copy(), expression=exp.Null())))
+    given = exp.cast(right.copy(), "DATE") if own.type == "TIMESTAMP" else right.copy()
+    plain = ((WIDER.get(kind, kind) if narrows == "day" else kind, 0),)
+    for op, later in OF_DAYS[kind] if of_day else plain:
+        value = exp.Add(this=given, expression=ONE_DAY.copy()) if later else given
+        made = op(this=column.copy(), expression=value.copy())
+        yield exp.paren(exp.or_(made, exp.Is(this=column.copy(), expression=exp.Null())))
 
 
 def _is_constant(node: exp.Expr) -> bool:

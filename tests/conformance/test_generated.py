@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from isolitmus.checker.execution.run_result import run
 from isolitmus.conformance.agreement import find_differences
 from isolitmus.conformance.delta.engine import open_delta
-from isolitmus.model.schema import Column
+from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.sql.generated_columns import with_generated, with_generated_columns
 
 pytestmark = pytest.mark.spark
 
@@ -22,9 +24,13 @@ class Generated(Column):
         return f"{self.name} {self.type} GENERATED ALWAYS AS (CAST(ts AS DATE))"
 
 
-def raced(session, sql):
-    """Where Delta, with the generated column, does otherwise than the model, with the plain one."""
-    test = read_litmus(
+COLUMNS = (Column("id", "INT"), Column("ts", "TIMESTAMP"), Column("day", "DATE"))
+TABLE = with_generated(Schema("t", COLUMNS, ("day",)), [("day", "CAST(ts AS DATE)")])
+
+
+def race(sql, day=1):
+    """A job that an INSERT of a row of that day in January overtakes."""
+    return read_litmus(
         f"""
         title    = "A job on a table whose partitions are generated, which an INSERT overtakes"
         schedule = "a.start b a.commit"
@@ -34,13 +40,17 @@ def raced(session, sql):
         init           = ["INSERT INTO t VALUES (1, TIMESTAMP '2026-01-01 10:00:00', DATE '2026-01-01'), (2, TIMESTAMP '2026-01-02 10:00:00', DATE '2026-01-02')"]
         [transactions]
         a = "{sql}"
-        b = "INSERT INTO t VALUES (3, TIMESTAMP '2026-01-01 11:00:00', DATE '2026-01-01')"
+        b = "INSERT INTO t VALUES (3, TIMESTAMP '2026-01-0{day} 11:00:00', DATE '2026-01-0{day}')"
         """,
         "generated",
     )
-    plain = test.tables["t"]
-    columns = (*plain.columns[:2], Generated("day", "DATE"))
-    test = replace(test, tables={"t": replace(plain, columns=columns)})
+
+
+def raced(session, sql, day=1):
+    """Where Delta, with the generated column, does otherwise than the model, with the plain one."""
+    test = race(sql, day)
+    columns = (*COLUMNS[:2], Generated("day", "DATE"))
+    test = replace(test, tables={"t": replace(test.tables["t"], columns=columns)})
     return find_differences(test, protocol("delta-serializable"), open_delta(session))
 
 
@@ -63,9 +73,26 @@ def test_declared_as_plain_it_does_what_delta_does(session, sql):
     assert raced(session, sql) == ()
 
 
-def test_a_query_records_the_partitions_that_delta_derives(session):
-    """GeneratedColumn.generatePartitionFilters: the model, without them, has a conflict where Delta
-    has none.
+@pytest.mark.parametrize(
+    ("condition", "day"),
+    [
+        (LATER, 1),
+        ("ts BETWEEN TIMESTAMP '2026-01-02 00:00:00' AND TIMESTAMP '2026-01-02 12:00:00'", 3),
+        ("CAST(ts AS DATE) = DATE '2026-01-02'", 3),
+        ("CAST(ts AS DATE) = DATE '2026-01-02'", 4),
+        ("ts IN (TIMESTAMP '2026-01-02 10:00:00', TIMESTAMP '2026-01-02 12:00:00')", 1),
+    ],
+)
+def test_a_query_records_the_partitions_that_delta_derives(session, condition, day):
+    """GeneratedColumn.generatePartitionFilters: the plain query has a conflict where Delta has
+    none, exactly if the one with the derived condition has none.
     """
-    found = raced(session, f"INSERT INTO t SELECT id, ts, day FROM t WHERE {LATER}")
-    assert any("ConcurrentAppendException" in str(one) for one in found), found
+    plain = f"INSERT INTO t SELECT id, ts, day FROM t WHERE {condition}"
+    derived = with_generated_columns(plain, {"t": TABLE})
+    runs = [run(race(sql, day), protocol("delta-serializable")).run for sql in (plain, derived)]
+    outcomes = [one.transactions["a"].outcome for one in runs]
+    assert outcomes[0] == "ConcurrentAppendException"
+    found = raced(session, plain, day)
+    assert any("ConcurrentAppendException" in str(one) for one in found) == (
+        outcomes[1] == "committed"
+    ), found

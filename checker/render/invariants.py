@@ -158,6 +158,11 @@ def proof_of_invariant(answer: InvariantAnswer) -> Iterator[str]:
         yield f"No statement {does} {answer.invariant.table}."
     if answer.alone:
         yield f"By itself, no statement violates it: {', '.join(answer.alone)}."
+    for one in answer.lasting:
+        yield (
+            f"What the client of {one} finds is still so when {one} commits: no statement that may"
+            " run at the same time adds a row that would be too many."
+        )
     if isinstance(answer.invariant, Reference):
         parent = answer.invariant.parent
         yield (
@@ -182,7 +187,11 @@ def violation_words(answer: InvariantAnswer, found: InvariantViolation) -> str:
         return f"One run of {found.jobs[0]} violates it, with no other run beside it."
     a, b = found.jobs
     who = f"Two runs of {a} that overlap" if a == b else f"Runs of {a} and {b} that overlap"
-    alone = " No statement violates it by itself." if answer.keeps_alone else ""
+    alone = (
+        " No statement violates it by itself, so no serial order of the runs does."
+        if answer.keeps_alone
+        else ""
+    )
     return f"{who} violate it.{alone}"
 
 

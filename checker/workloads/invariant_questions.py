@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from isolitmus.checker.templates.instance_frames import AssumedChange, SymbolicFrame
 from isolitmus.checker.templates.statement_template import are_equal
 from isolitmus.checker.workloads.counterexamples import MOST
+from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.invariant import GroupLimit, Invariant
-from isolitmus.model.sql.expression import Aggregate
+from isolitmus.model.sql.expression import (
+    TRUE,
+    Aggregate,
+    And,
+    Compare,
+    Const,
+    IsNull,
+    Not,
+    conjuncts,
+)
 from isolitmus.model.sql.query import Select
 from isolitmus.model.sql.statement import Insert, Read
 
@@ -103,6 +113,10 @@ class InvariantQuestions(Generic[Kind]):
     ----------
     needs_pairs : bool
         Whether the proof also needs that no two concurrent statements violate the invariant.
+    lemmas : list of (InvariantQuestion, QuestionSolver)
+        Further questions, proved impossible, on which the others depend.
+    lasting : set of str
+        Statements whose clients count rows that cannot be more when the statement commits.
     """
 
     needs_pairs = True
@@ -113,6 +127,9 @@ class InvariantQuestions(Generic[Kind]):
         self.spec = spec
         self.assumed = assumed
         self.z3 = instances.everybody.z3
+        self.lemmas: list[tuple[InvariantQuestion, QuestionSolver]] = []
+        self.lasting: set[str] = set()
+        self._groups: dict[tuple[str, str, str, int], bool] = {}
 
     @abstractmethod
     def alone(self, invariant: Kind) -> Iterator[InvariantQuestion]:
@@ -304,13 +321,16 @@ class GroupLimitQuestions(InvariantQuestions[GroupLimit]):
         ]
         if added.way.replaced is not None:
             formulas.append(self._differ(role, table, kept, added.way.replaced))
-        at_once = tuple(
-            z3.Or(enough, z3.Not(terms.holds(where, (kept,))))
-            for enough, where in self._client_counts(role, invariant)
+        at_once, likely = (
+            tuple(
+                z3.Or(enough, z3.Not(terms.holds(where, (kept,))))
+                for enough, where in self._client_counts(role, invariant, certain=certain)
+            )
+            for certain in (True, False)
         )
-        if self._runs_alone(role.statement, table):
-            formulas += at_once
-        return InvariantQuestion(role.name, (role,), tuple(formulas), at_once)
+        formulas += self._counted_before(role, invariant, added)
+        wanted = z3.And(*likely) if likely else None
+        return InvariantQuestion(role.name, (role,), tuple(formulas), at_once, wanted)
 
     def _beside_many(
         self, role: Participant, invariant: GroupLimit, added: AddedRow
@@ -340,8 +360,7 @@ class GroupLimitQuestions(InvariantQuestions[GroupLimit]):
             z3.Or(enough, missed(number, partial(self._matches, role, where)))
             for number, (enough, where) in enumerate(self._client_counts(role, invariant), len(low))
         )
-        if self._runs_alone(role.statement, table):
-            formulas += at_once
+        formulas += self._counted_before(role, invariant, added)
         wanted = self._full(role, invariant, added, invariant.most)
         return InvariantQuestion(role.name, (role,), tuple(formulas), at_once, wanted)
 
@@ -349,29 +368,89 @@ class GroupLimitQuestions(InvariantQuestions[GroupLimit]):
         """Return the formula that a row satisfies a condition."""
         return role.terms.holds(where, (row,))
 
-    def _runs_alone(self, one: JobStatement, table: str) -> bool:
-        """Return whether no run that writes to a table overlaps those of a statement's job."""
-        writing = {each.job for each in table_writers(self.workload, table)}
-        return not any(self.workload.overlap(one.job, job) for job in writing)
+    def _counted_before(
+        self, role: Participant, invariant: GroupLimit, added: AddedRow
+    ) -> Iterator[Any]:
+        """Yield what the client tells of the group of an added row, if no statement adds a row to
+        that group while the job runs.
+
+        The group had then at least as many rows when they were counted: as many as the invariant
+        allows, unless the count misses one of them.
+        """
+        counts = list(self._client_counts(role, invariant))
+        if not counts or any(
+            self._joined(role.statement, other, invariant, added.number)
+            for other in table_writers(self.workload, invariant.table)
+            if self.workload.overlap(role.statement.job, other.job)
+        ):
+            return
+        self.lasting.add(role.name)
+        z3, terms = self.z3, role.terms
+        for number, (enough, where) in enumerate(counts):
+            row = terms.row(self._schema(invariant), f"that client count {number} misses")
+            missed = z3.And(
+                terms.holds(invariant.where, (row,)),
+                self._agree(role, invariant, row, added.row),
+                self._satisfies(role, invariant.table, row),
+                z3.Not(terms.holds(where, (row,))),
+            )
+            yield z3.Or(enough, missed)
+
+    def _joined(
+        self, one: JobStatement, other: JobStatement, invariant: GroupLimit, number: int
+    ) -> bool:
+        """Return whether another statement may add a row to a group to which one adds a row."""
+        key = one.name, other.name, invariant.name, number
+        if key not in self._groups:
+            last, first = self.instances.pair(one, other)
+            own = list(self._additions(last, invariant, "new"))[number]
+            asked = QuestionSolver((last, first))
+            questions = [
+                InvariantQuestion(
+                    f"{other.name} while {one.name} runs",
+                    (last, first),
+                    (
+                        *self._counted(first, invariant, new),
+                        *self._joins(first, invariant, new),
+                        *self._counted(last, invariant, own),
+                        self._agree(last, invariant, new.row, own.row),
+                    ),
+                )
+                for new in self._additions(first, invariant, "that joins")
+            ]
+            self._groups[key] = any(
+                asked.possible(*question.formulas) is not False for question in questions
+            )
+            if not self._groups[key]:
+                self.lemmas += [(question, asked) for question in questions]
+        return self._groups[key]
 
     def _client_counts(
-        self, role: Participant, invariant: GroupLimit
+        self, role: Participant, invariant: GroupLimit, *, certain: bool = True
     ) -> Iterator[tuple[Any, Expr | None]]:
-        """Yield the counts that the client reads: the formula that one is as large as the invariant
-        allows, or NULL, and the condition on the rows.
+        """Yield what the client finds: the formula that it is as many rows as the invariant allows,
+        and the condition on them.
 
-        The client of a job with several statements may have read before the first one.
+        It may count rows, or look for one: a minimum, a maximum, or a value. If ``certain``, no row
+        has this value as NULL; else another row may. The client of a job with several statements
+        may have read before the first one.
         """
         z3, parameters = self.z3, role.terms.parameters
         if len(self.workload.jobs[role.statement.job].statements) > 1:
             return
         for name, read in role.statement.let.items():
             match read.query:
-                case (Select(items=(Aggregate("count", None),), keys=(), version=None) as branch,):
-                    if branch.table == invariant.table and name in parameters:
-                        number = parameters[name]
-                        full = number.value >= invariant.most
-                        yield z3.Or(number.null, full), branch.where
+                case (Select(items=(item,), keys=(), version=None) as branch,):
+                    if branch.table != invariant.table or name not in parameters:
+                        continue
+                    found, where = parameters[name], branch.where
+                    if item == Aggregate("count", None, item.type):
+                        enough = found.value >= invariant.most
+                        yield z3.And(z3.Not(found.null), enough), where
+                    elif invariant.most == 1:
+                        known = _known_rows(item, where, certain=certain)
+                        if known is not None:
+                            yield z3.Not(found.null), known
 
     def _leaves(self, role: Participant, added: AddedRow, kept: RowTerm) -> Iterator[Any]:
         """Yield formulas: an overwrite of the partitions of its rows, or of equal rows, keeps a
@@ -479,6 +558,27 @@ class GroupLimitQuestions(InvariantQuestions[GroupLimit]):
                 self._full(last, invariant, b, invariant.most - 1) if invariant.most > 1 else None
             )
             yield InvariantQuestion(about, (last, first), formulas, wanted=wanted)
+
+
+def _known_rows(item: Expr, where: Expr | None, *, certain: bool) -> Expr | None:
+    """Return the condition on rows of which a query, if there is one, returns a value other than
+    NULL; None if that is not ``certain``.
+    """
+    extreme = isinstance(item, Aggregate) and item.function in ("min", "max")
+    operand = item.operand if isinstance(item, Aggregate) else item
+    if operand is None or (isinstance(item, Aggregate) and not extreme):
+        return None
+    compared = (
+        side
+        for part in conjuncts(where)
+        if isinstance(part, Compare)
+        for side in (part.left, part.right)
+    )
+    constant = isinstance(operand, Const) and operand.value is not None
+    if constant or operand in compared:
+        return where or TRUE
+    known = Not(IsNull(operand))
+    return And(where or TRUE, known) if extreme or not certain else None
 
 
 def _row(terms: Terms, schema: Schema, name: str) -> RowTerm:

@@ -79,6 +79,8 @@ class InvariantAnswer(ReadableRepr):
     """Other invariants that the proof uses; they are kept as well."""
     refuted: tuple[Refutation, ...] = ()
     """Questions to the solver that are proved impossible."""
+    lasting: tuple[str, ...] = ()
+    """Statements whose clients count rows that cannot be more when the statement commits."""
     keeps_alone: bool = False
     """True if each statement is proved to keep it while no other one runs."""
     seconds: float = 0.0
@@ -137,7 +139,11 @@ class InvariantAnswer(ReadableRepr):
                 }
                 for one in self.violations
             ],
-            "proved": {"alone": list(self.alone), "pairs": list(self.pairs)},
+            "proved": {
+                "alone": list(self.alone),
+                "pairs": list(self.pairs),
+                "lasting": list(self.lasting),
+            },
             "keeps_alone": self.keeps_alone,
             "given": list(self.given),
             "why": list(self.why),
@@ -286,6 +292,7 @@ class _Decision:
                     proved.append((question, asked))
                 else:
                     left.append((question, asked))
+        proved += asks.lemmas
         word: InvariantWord = "unknown" if left or why else "kept"
         violations = self._violations(invariant, left)
         open_ = dict.fromkeys(question.about for question, _ in left)
@@ -302,7 +309,8 @@ class _Decision:
         return InvariantAnswer(
             self.workload, self.spec.name, invariant, word, violations,
             tuple(dict.fromkeys(alone)), tuple(dict.fromkeys(pairs)), tuple(why),
-            refuted=refuted, keeps_alone=self._keep_alone(left),
+            refuted=refuted, lasting=tuple(sorted(asks.lasting)),
+            keeps_alone=self._keep_alone(left),
             seconds=monotonic() - start,
         )  # fmt: skip
 

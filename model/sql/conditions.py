@@ -296,6 +296,8 @@ def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
     match expr:
         case ex.Const(bool() as value):
             return ex.Const(value != negated, "BOOLEAN")
+        case ex.IsNull(ex.Const(value)):
+            return ex.Const((value is None) != negated, "BOOLEAN")
         case ex.Not(operand):
             return _boolean(operand, negated=not negated)
         case ex.And(left, right) | ex.Or(left, right):

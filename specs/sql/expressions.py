@@ -247,12 +247,13 @@ class _ExpressionReader:
         return operand
 
     def _column(self, node: exp.Expr) -> ex.Expr:
-        """Return a column for IS NULL; Delta skips files for other operands by rules that are not
-        modelled.
+        """Return a column, or in Spark a value without columns, for IS NULL; Delta skips files for
+        other operands by rules that are not modelled.
         """
         operand = self.read(node)
-        if not isinstance(operand, ex.ColumnRef) or is_opaque(operand.type):
-            problem = "IS NULL is modelled for a column only, of a type that is"
+        given = isinstance(operand, ex.Const | ex.Parameter) and not self.scope.place.plain
+        if not (given or isinstance(operand, ex.ColumnRef)) or is_opaque(operand.type):
+            problem = "IS NULL is modelled for a column or a parameter, of a type that is"
             self.scope.place.refuse(node, problem, "opaque")
         return operand
 

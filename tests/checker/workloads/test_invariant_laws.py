@@ -7,12 +7,13 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.invariant import TableVersions
+from isolitmus.model.invariant import TableVersions, Total
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import protocol
@@ -145,9 +146,13 @@ def workload_of(draw: random.Random):
         jobs.append(f"[jobs.{name}]\nsql = [{sql}]\n{let}\nparameters = {{ {given} }}")
     rows = "(id INT, v INT, p INT) USING delta"
     ddl = f'["CREATE TABLE t {rows}{draw.choice(LAYOUTS)}", "CREATE TABLE s {rows}"]'
+    apart = draw.choice(
+        ("", "", f"apart = [['a', 'a'], ['{name}', '{name}']]", f"apart = [['a', '{name}']]")
+    )
     text = "\n".join(
         (
             f"ddl = {ddl}",
+            apart,
             *jobs,
             "[invariants]",
             f'it = "{draw.choice(OTHERS if other else INVARIANTS)}"',
@@ -165,6 +170,8 @@ def brute_force(work, spec, draw, many):
     read = lambda sql: read_statement(sql, work.tables)  # noqa: E731
     for _ in range(many):
         runs = draw.choices([*work.jobs.values()], k=draw.choice((1, 2, 2, 2, 3)))
+        if not all(work.overlap(a.name, b.name) for a, b in combinations(runs, 2)):
+            continue
         transactions, clients, names = {}, {}, []
         for k, job in enumerate(runs):
             values = {p: draw.choice((1, 1, 2)) for p in job.parameters}
@@ -246,6 +253,17 @@ def is_violation(answer) -> bool:
     return bool(broken) and broken[0] == answer.violation.version and broken[0] > 0
 
 
+def is_serial(answer) -> bool:
+    """Return whether a serial order of the runs gives the version that violates the invariant.
+
+    No other run commits after it.
+    """
+    test = replace(answer.violation.test, expect={})
+    done = run(test, protocol(answer.protocol))
+    last = len(done.run.versions) - 1 == answer.violation.version
+    return last and bool(done.serial.orders)
+
+
 def test_answers_agree_with_brute_force(seed: int) -> None:
     """The answers of random workloads agree with random small executions."""
     words: Counter[str] = Counter()
@@ -258,4 +276,6 @@ def test_answers_agree_with_brute_force(seed: int) -> None:
                 assert answer.word == "broken", (str(work), str(found[0]))
             if answer.word == "broken":
                 assert is_violation(answer), str(answer.violation.test)
+                if answer.keeps_alone and not isinstance(answer.invariant, Total):  # theorem 17
+                    assert not is_serial(answer), str(answer.violation.test)
     assert words["unknown"] <= 0.5 * words.total()

@@ -25,10 +25,10 @@ MERGE = (
 LAYOUTS = ("", " PARTITIONED BY (day)")
 
 
-def jobs(*texts, invariants=("unique(id)",), layout="", more=""):
+def jobs(*texts, invariants=("unique(id)",), layout="", more="", top="", look="count(*)"):
     """Return a workload; each text is a job, of several statements if it is a list."""
     columns = "(id INT, v STRING, day DATE) USING delta"
-    lines = [f'ddl = ["CREATE TABLE t {columns}{layout}", "CREATE TABLE s {columns}"]']
+    lines = [top, f'ddl = ["CREATE TABLE t {columns}{layout}", "CREATE TABLE s {columns}"]']
     for k, text in enumerate(texts):
         every = [text] if isinstance(text, str) else text
         types = {"id": "INT", "old": "INT", "v": "STRING", "day": "DATE"}
@@ -36,7 +36,7 @@ def jobs(*texts, invariants=("unique(id)",), layout="", more=""):
         lines.append(f"[jobs.{'abc'[k]}]")
         lines.append(f"sql = [{', '.join(map(repr, every))}]")
         if ":n" in " ".join(every):
-            lines.append('let = { n = "SELECT count(*) FROM t WHERE id = :id" }')
+            lines.append(f'let = {{ n = "SELECT {look} FROM t WHERE id = :id" }}')
         lines.append(f"parameters = {{ {', '.join(f'{n} = {k!r}' for n, k in used.items())} }}")
     lines += [more, "[invariants]", *(f"i{k} = {text!r}" for k, text in enumerate(invariants))]
     return read_workload("\n".join(lines), "jobs")
@@ -200,6 +200,34 @@ def test_without_examples_nothing_is_broken():
 def test_runs_that_never_overlap_read_what_they_change():
     text = "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0"
     assert words(jobs(text, more="alone = true")) == ["kept", "kept"]
+
+
+@pytest.mark.parametrize("looked", ["count(*)", "max(id)", "id", "1"])
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ("DELETE FROM t WHERE id = :id", "kept"),
+        ("UPDATE t SET v = :v WHERE id = :id", "kept"),
+        ("INSERT INTO t VALUES (NULL, :v, :day)", "kept"),
+        ("UPDATE t SET id = :id WHERE v = :v AND id = :old", "broken"),
+        (MERGE.format(ROW), "broken"),
+    ],
+)
+def test_a_lookup_stays_true_beside_jobs_that_add_no_such_row(looked, other, word):
+    """A client that finds no row finds none later, if no job that may overlap it adds one."""
+    none = "COALESCE(:n, 0) = 0" if looked == "count(*)" else ":n IS NULL"
+    register = f"INSERT INTO t SELECT :id, :v, :day WHERE {none}"
+    work = jobs(register, other, top="apart = [['a', 'a']]", look=looked)
+    answers = [*decide_invariants(work, BOTH)]
+    assert [one.word for one in answers] == [word] * 2
+    assert [one.lasting for one in answers] == [("a",) if word == "kept" else ()] * 2
+    assert all(one.keeps_alone for one in answers if word == "broken" and "MERGE" in other)
+
+
+def test_a_lookup_of_a_column_that_may_be_null_tells_nothing():
+    register = "INSERT INTO t SELECT :id, :v, :day WHERE :n IS NULL"
+    for looked, word in (("v", "broken"), ("max(v)", "broken")):
+        assert words(jobs(register, more="alone = true", look=looked)) == [word] * 2
 
 
 def test_a_violation_that_duckdb_does_not_find_is_a_disagreement():

@@ -7,104 +7,35 @@ the job. A read whose result the program used otherwise leaves the rest of its p
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import IsolitmusError, LitmusError, near
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
-from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.files.toml_reader import NAME, Source
+from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.sql.parameters import one_line, parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator
 
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.function_targets import FunctionTarget
 
 __all__ = [
+    "FunctionForms",
     "FunctionRecord",
-    "FunctionTarget",
+    "FunctionRunner",
     "RecordedStep",
-    "check_function_names",
-    "read_function_target",
+    "add_function_jobs",
+    "build_with_functions",
     "with_functions",
 ]
 
-
 WORDS = ("sql", "name", "call", "of", "problem")
 """Texts of a step."""
-
-
-class FunctionTarget(NamedTuple):
-    """Function that is to be run."""
-
-    path: Path
-    """File of the function."""
-    function: str
-    """Name of the function."""
-    line: int
-    """Line at which it begins."""
-    text: str
-    """Text of the file."""
-
-    @property
-    def label(self) -> str:
-        """Name of the file in messages."""
-        return self.path.name
-
-    @property
-    def name(self) -> str:
-        """Name of the job."""
-        return self.function
-
-
-def read_function_target(given: str) -> FunctionTarget:
-    """Return the function that ``FILE.py:FUNCTION`` names, without executing the file.
-
-    Raises
-    ------
-    IsolitmusError
-        If there is no such file or function, or the file is not Python.
-    """
-    file, colon, function = given.rpartition(":")
-    if not colon or not file.endswith(".py") or not function.isidentifier():
-        raise IsolitmusError(f"--run is '{given}'; write FILE.py:FUNCTION")
-    path = Path(file)
-    text = read_text(path, LitmusError)
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        place = f"{path.name}:{error.lineno or 1}:{error.offset or 1}"
-        raise LitmusError(f"{place}: not Python: {error.msg}") from None
-    except ValueError as error:
-        raise LitmusError(f"{path.name}: not Python: {error}") from None
-    found = {
-        node.name: node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    if function not in found:
-        known = near(function, found) if found else "; it defines no function at its top"
-        raise IsolitmusError(f"{path.name} has no function '{function}'{known}")
-    node = found[function]
-    if isinstance(node, ast.AsyncFunctionDef):
-        raise IsolitmusError(
-            f"{path.name}:{node.lineno}: {function} is asynchronous; give a function that is not"
-        )
-    own = node.args
-    needed = len(own.posonlyargs) + len(own.args) - len(own.defaults)
-    strict = [a.arg for a, d in zip(own.kwonlyargs, own.kw_defaults, strict=True) if d is None]
-    if needed > 1 or strict:
-        names = [a.arg for a in (*own.posonlyargs, *own.args)][1:needed] + strict
-        raise IsolitmusError(
-            f"{path.name}:{node.lineno}: {function} also needs {' and '.join(names)}; give"
-            " defaults to all arguments but the first, which is the SparkSession"
-        )
-    return FunctionTarget(path, function, node.lineno, text)
 
 
 class RecordedStep(NamedTuple):
@@ -148,6 +79,8 @@ class FunctionRecord:
 
         Examples
         --------
+        >>> from pathlib import Path
+        >>> from isolitmus.specs.files.function_targets import FunctionTarget
         >>> target = FunctionTarget(Path("job.py"), "load", 3, "")
         >>> told = [{"kind": "statement", "line": 5, "sql": "DELETE FROM t"}]
         >>> print(*FunctionRecord.of(target, told).lines(), sep="\n")
@@ -224,7 +157,7 @@ class FunctionRecord:
         """Yield the path that the run took, one statement or read a line."""
         of = self.target
         count = count_of(len(self.statements), "statement")
-        yield f"{of.name} ({of.label}:{of.line}) was executed on empty tables: {count} on this path"
+        yield f"{of.shown} ({of.place}) was executed on empty tables: {count} on this path"
         shown: list[tuple[str, str]] = []
         own = self.results
         for step in self.steps:
@@ -245,7 +178,8 @@ class FunctionRecord:
         own = self.results
         return {
             "function": self.target.function,
-            "place": f"{self.target.label}:{self.target.line}",
+            "place": self.target.place,
+            "arguments": dict(self.target.values),
             "statements": [
                 {"place": self.place(s), "sql": s.sql} for s in self.steps if s.kind == "statement"
             ],
@@ -293,6 +227,63 @@ class FunctionRecord:
         return Source(self.target.label, self.target.text, self.target.path)
 
 
+FunctionRunner = Callable[[str], Sequence[FunctionRecord]]
+"""Runner of functions on empty tables, which are created by a text of CREATE TABLE statements."""
+FunctionForms = Mapping[FunctionRecord, tuple[bool, bool]]
+"""Functions that have been run, each with the form of its job."""
+FORMS = ((True, False), (True, True), (False, True))
+"""Forms of the job of a function, the best first: with what it reads as ``let``, and with the types
+of its arguments.
+"""
+
+
+def build_with_functions(
+    records: Sequence[FunctionRecord], build: Callable[[FunctionForms], Workload]
+) -> Workload:
+    """Return a workload with the jobs of functions, each in the best form that is understood.
+
+    Parameters
+    ----------
+    records : sequence of FunctionRecord
+        Functions that have been run.
+    build : callable
+        Returns the workload with these functions in given forms.
+    """
+    forms = dict.fromkeys(records, FORMS[0])
+    work = build(forms)
+    for record in records:
+        for form in FORMS[1:] if record.target.name not in work.jobs and record.statements else ():
+            other = build(forms | {record: form})
+            if record.target.name in other.jobs:
+                forms[record], work = form, other
+                break
+    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
+    return with_functions(work, records, any_value) if records else work
+
+
+def add_function_jobs(
+    functions: FunctionForms,
+    jobs: dict[str, Any],
+    sources: dict[str, Source],
+    spans: dict[str, list[tuple[int, int]]],
+) -> None:
+    """Add the jobs of functions to those of files, with their files and places.
+
+    Raises LitmusError if there is another job of the same name.
+    """
+    for record, (let, typed) in functions.items():
+        of = record.target
+        if of.name in sources or of.name in jobs:
+            raise LitmusError(
+                f"{of.path}: another job has the name {of.name} as well; write --run"
+                f" NAME={of.label}:{of.function}"
+            )
+        sources[of.name] = record.source()
+        job, spans[of.name] = record.job(let=let, typed=typed)
+        if job["sql"]:
+            jobs[of.name] = job
+
+
 def with_functions(
     work: Workload, records: Sequence[FunctionRecord], without_let: Collection[str] = ()
 ) -> Workload:
@@ -325,23 +316,12 @@ def with_functions(
             for s in record.steps
             if s.kind == "left out"
         ]
-    of = [f"{r.target.name} ({r.target.label}:{r.target.line})" for r in records]
+    of = [f"{r.target.shown} ({r.target.place})" for r in records]
     told.append(
         "Each run of a function executes the statements that it executed on empty tables, with the"
-        f" values that its Python computed then: {', '.join(of)}."
+        f" arguments given here and the values that its Python computed then: {', '.join(of)}."
+        if any(record.target.values for record in records)
+        else "Each run of a function executes the statements that it executed on empty tables, with"
+        f" the values that its Python computed then: {', '.join(of)}."
     )
     return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told))
-
-
-def check_function_names(targets: Sequence[FunctionTarget]) -> None:
-    """Refuse two functions of one name, which is the name of their job."""
-    seen: dict[str, FunctionTarget] = {}
-    for one in targets:
-        if not NAME.fullmatch(one.name):
-            raise IsolitmusError(f"'{one.name}' is not a name of a job; use letters, digits and _")
-        other = seen.setdefault(one.name, one)
-        if other is not one:
-            raise IsolitmusError(
-                f"two functions have the name {one.name}, in {other.path} and {one.path}; a job has"
-                " the name of its function, so rename one of them"
-            )

@@ -9,6 +9,7 @@ import pytest
 from isolitmus.conformance.pyspark_jobs.child import record_function
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
 from isolitmus.model.errors import LitmusError
+from isolitmus.specs.files.function_targets import read_function_target
 from isolitmus.specs.sql.spark_plans import PlanWriter
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -117,7 +118,7 @@ def record(session, tmp_path_factory):
     def run(function, ddl=DDL):
         found = []
         ddl = ddl.replace("/lake", str(lake))
-        record_function(session, file, function, ddl, found.append)
+        record_function(session, read_function_target(f"{file}:{function}"), ddl, found.append)
         assert not [*lake.iterdir()]
         return json.loads(json.dumps(found).replace(str(lake), "/lake"))
 
@@ -319,7 +320,7 @@ def test_the_recorded_statements_change_a_table_as_the_function_does(session, tm
 
     for name in ("append", "fewer", "overwrite", "partitions", "condition", "merge", "change"):
         found = []
-        record_function(session, file, name, ddl, found.append)
+        record_function(session, read_function_target(f"{file}:{name}"), ddl, found.append)
         texts = statements(found)
         assert texts, found
         done = result(lambda name=name: module[name](spark))

@@ -169,6 +169,7 @@ def _create(spark: Any, ddl: str) -> RunTables:
     """Create the tables of the DDL in the warehouse of the run."""
     names: dict[str, str] = {}
     paths: dict[str, str] = {}
+    numbered: set[str] = set()
     for text in split_statements(ddl):
         declared = read_ddl(text, "the DDL", source=True)
         found = TABLE.search(text)
@@ -178,6 +179,8 @@ def _create(spark: Any, ddl: str) -> RunTables:
         made, location = _inside(text)
         whole = ".".join(parts if len(parts) > 1 else ("default", *parts))
         names[whole] = declared.name
+        if " AS IDENTITY" in declared.table["columns"]:
+            numbered.add(declared.name)
         if location:
             paths[location.removeprefix("file:").rstrip("/")] = whole
         try:
@@ -188,7 +191,7 @@ def _create(spark: Any, ddl: str) -> RunTables:
         except Exception as error:  # noqa: BLE001 - Spark's own, of any class
             said = str(error).strip().partition("\n")[0]
             raise LitmusError(f"Spark does not create the table {declared.name}: {said}") from None
-    return RunTables(names, paths)
+    return RunTables(names, paths, frozenset(numbered))
 
 
 def _inside(text: str) -> tuple[str, str]:

@@ -34,7 +34,7 @@ __all__ = [
     "with_functions",
 ]
 
-WORDS = ("sql", "name", "call", "of", "problem")
+WORDS = ("sql", "name", "call", "of", "problem", "sink")
 """Texts of a step."""
 
 
@@ -59,6 +59,10 @@ class RecordedStep(NamedTuple):
     """What has no SQL, or what was not executed."""
     tables: tuple[str, ...] | None = None
     """Tables that a read reads."""
+    stream: int = 0
+    """Line that starts the streaming query to whose batches it belongs; 0 if it belongs to none."""
+    sink: str = ""
+    """Table to which Delta's sink writes the batch; empty if a function does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +100,7 @@ class FunctionRecord:
                     kind=one["kind"],
                     line=one["line"],
                     tables=None if tables is None else tuple(tables),
+                    stream=one.get("stream", 0),
                     **words,
                 )
             )
@@ -163,7 +168,8 @@ class FunctionRecord:
         for step in self.steps:
             text = one_line(step.sql)
             if step.kind == "statement":
-                shown.append((self.place(step), text))
+                batch = "each batch of a stream: " if step.sink else ""
+                shown.append((self.place(step), f"{batch}{text}"))
             elif step.kind == "read" and step.name in own:
                 shown.append((self.place(step), f":{step.name} = {text}"))
             elif step.kind == "read" and step in self.reads:
@@ -187,16 +193,51 @@ class FunctionRecord:
             "reads": [{"place": self.place(s), "call": s.call, "sql": s.sql} for s in self.reads],
         }
 
-    def job(self, *, let: bool, typed: bool) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-        """Return the job for a workload file, with the positions of its statements.
+    def jobs(
+        self, *, let: bool, typed: bool
+    ) -> dict[str, tuple[dict[str, Any], list[tuple[int, int]]]]:
+        """Return the jobs for a workload file, with the positions of their statements, by name.
 
-        Without ``let``, a result of a read is any value, and its tables are read whole. With
-        ``typed``, parameters have the types of the arguments that the program gave.
+        The batches of a streaming query run beside the rest of the function, so they are a job of
+        their own. Without ``let``, a result of a read is any value, and its tables are read whole.
+        With ``typed``, parameters have the types of the arguments that the program gave.
         """
+        return {
+            self.job_name(stream): self._job(stream, let=let, typed=typed)
+            for stream in self._streams
+        }
+
+    @property
+    def _streams(self) -> tuple[int, ...]:
+        """Lines that start its streaming queries, and 0 if it has other statements or reads."""
+        kinds = ("statement", "read", "gap")
+        found = dict.fromkeys(s.stream for s in self.steps if s.kind in kinds)
+        return (*found,) or (0,)
+
+    def job_name(self, stream: int) -> str:
+        """Return the name of the job of a streaming query, or (0) of the rest of the function."""
+        alone = len(self._streams) == 1
+        return self.target.name if alone or not stream else f"{self.target.name}_line{stream}"
+
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        """Names of its jobs."""
+        return tuple(map(self.job_name, self._streams))
+
+    @property
+    def sinks(self) -> dict[str, RecordedStep]:
+        """Writes of Delta's streaming sink, by job."""
+        return {self.job_name(s.stream): s for s in self.steps if s.kind == "statement" and s.sink}
+
+    def _job(
+        self, stream: int, *, let: bool, typed: bool
+    ) -> tuple[dict[str, Any], list[tuple[int, int]]]:
         own = self.results if let else {}
         reads = {s.name: s for s in (self.reads if let else (*self.reads, *self.results.values()))}
         texts, spans = [], []
         for step in self.steps:
+            if step.stream != stream:
+                continue
             if step.kind == "statement":
                 found = [step.sql]
             elif reads.get(step.name) is step:
@@ -207,11 +248,12 @@ class FunctionRecord:
             texts += found
             spans += [self._span(step.line)] * len(found)
         job: dict[str, Any] = {"sql": texts}
-        if own:
+        named = {name for text in texts for name in parameters(text)}
+        if own := {name: step for name, step in own.items() if name in named}:
             job["let"] = {name: step.sql for name, step in own.items()}
         if typed:
-            written = {name for text in texts for name in parameters(text)} - own.keys()
             types = {s.name: s.sql for s in self.steps if s.kind == "argument"}
+            written = named - own.keys()
             job["parameters"] = {name: types[name] for name in types if name in written}
         return job, spans
 
@@ -252,9 +294,10 @@ def build_with_functions(
     forms = dict.fromkeys(records, FORMS[0])
     work = build(forms)
     for record in records:
-        for form in FORMS[1:] if record.target.name not in work.jobs and record.statements else ():
+        missing = {*record.job_names} - work.jobs.keys()
+        for form in FORMS[1:] if missing and record.statements else ():
             other = build(forms | {record: form})
-            if record.target.name in other.jobs:
+            if {*record.job_names} <= other.jobs.keys():
                 forms[record], work = form, other
                 break
     any_value = [record.target.name for record, (let, _) in forms.items() if not let]
@@ -273,15 +316,16 @@ def add_function_jobs(
     """
     for record, (let, typed) in functions.items():
         of = record.target
-        if of.name in sources or of.name in jobs:
-            raise LitmusError(
-                f"{of.path}: another job has the name {of.name} as well; write --run"
-                f" NAME={of.label}:{of.function}"
-            )
-        sources[of.name] = record.source()
-        job, spans[of.name] = record.job(let=let, typed=typed)
-        if job["sql"]:
-            jobs[of.name] = job
+        for name, (job, places) in record.jobs(let=let, typed=typed).items():
+            if name in sources or name in jobs:
+                raise LitmusError(
+                    f"{of.path}: another job has the name {name} as well; write --run"
+                    f" NAME={of.label}:{of.function}"
+                )
+            sources[name] = record.source()
+            spans[name] = places
+            if job["sql"]:
+                jobs[name] = job
 
 
 def with_functions(
@@ -294,14 +338,16 @@ def with_functions(
     unread: list[UnreadStatement] = []
     told: list[str] = []
     own = {record.target.name: record for record in records}
+    homes = {name: record for record in records for name in record.job_names}
     for one in work.unread:
-        record = own.get(one.job)
+        record = homes.get(one.job)
         if record is not None and one.location is not None:
             unread.append(replace(one, place=f"{one.location.file}:{one.location.line}"))
         else:
             unread.append(one)
     for name, record in own.items():
-        label, taken = record.target.label, {one.name for one in work.unread}
+        label = record.target.label
+        taken = {*(one.name for one in work.unread), *(one.name for one in work.statements)}
         gaps = [(s, s.problem) for s in record.steps if s.kind == "gap"]
         for step, problem in (*gaps, *record.unknown_paths(let=name not in without_let)):
             line = step.line or record.target.line
@@ -310,12 +356,20 @@ def with_functions(
                 called += "_"
             taken.add(called)
             place = Place(label, line, 1, line, record.target.path)
-            unread.append(UnreadStatement(called, name, problem, f"{label}:{line}", location=place))
+            job = record.job_name(step.stream)
+            unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", location=place))
         told += [
             f"{record.place(s)}: {s.problem}; it is left out."
             for s in record.steps
             if s.kind == "left out"
         ]
+        told += [
+            f"{record.place(s)}: no two runs of the streaming query {job} overlap: both would set"
+            " the version of one application id, and Delta aborts the later commit with"
+            " ConcurrentTransactionException."
+            for job, s in record.sinks.items()
+        ]
+    alone = {(job, job) for record in records for job in record.sinks}
     of = [f"{r.target.shown} ({r.target.place})" for r in records]
     told.append(
         "Each run of a function executes the statements that it executed on empty tables, with the"
@@ -324,4 +378,5 @@ def with_functions(
         else "Each run of a function executes the statements that it executed on empty tables, with"
         f" the values that its Python computed then: {', '.join(of)}."
     )
-    return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told))
+    apart = work.apart | alone
+    return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told), apart=apart)

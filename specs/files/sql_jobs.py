@@ -25,6 +25,7 @@ from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, run_tables, workload_tables
 from isolitmus.specs.projects.databricks_notebook import read_notebook
+from isolitmus.specs.projects.jupyter_notebook import read_jupyter_notebook
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET
 from isolitmus.specs.sql.job_statements import commits_nothing, split_inserts, without_block
 from isolitmus.specs.sql.parameters import BLANK, PIECE
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
-    from isolitmus.specs.projects.databricks_notebook import OtherCell
+    from isolitmus.specs.projects.databricks_notebook import NotebookText
 
 __all__ = [
     "JobText",
@@ -82,15 +83,21 @@ class SqlFile(NamedTuple):
 
     source: Source
     """Its text, with blanks in the place of cells of a notebook that are no SQL."""
-    others: tuple[OtherCell, ...] = ()
-    """Cells of the notebook that are no SQL."""
+    notebook: NotebookText | None = None
+    """The notebook, if it is one."""
 
     def unread(self, job: str) -> Iterator[UnreadStatement]:
         """Yield the cells of the notebook that are no SQL, as statements of a job."""
-        for start, language in self.others:
+        for start, language in () if self.notebook is None else self.notebook.others:
             place = self.source.span(start, start)
             problem = f"{language} cell of a notebook; only its SQL cells are understood"
             yield UnreadStatement(job, job, problem, str(place), location=place)
+
+    def with_cell(self, one: UnreadStatement) -> UnreadStatement:
+        """Return a statement of the job with the number of its cell, where lines do not tell it."""
+        place = one.location
+        cell = self.notebook.cell_at(place.line) if self.notebook and place is not None else 0
+        return replace(one, problem=f"cell {cell}: {one.problem}") if cell else one
 
 
 class JobText(NamedTuple):
@@ -232,13 +239,16 @@ def read_sql_file(path: Path, label: str) -> SqlFile | None:
     The file is SQL or a notebook; None if it is neither.
     """
     text = read_text(path, LitmusError)
-    notebook = read_notebook(text, path.suffix[1:])
+    if path.suffix == ".ipynb":
+        notebook: NotebookText | None = read_jupyter_notebook(text, label)
+    else:
+        notebook = read_notebook(text, path.suffix[1:])
     if notebook is not None:
         text = notebook.sql
     elif path.suffix != ".sql":
         return None
     source = Source(label, parametrize_templates(text), path)
-    return SqlFile(source, () if notebook is None else notebook.others)
+    return SqlFile(source, notebook)
 
 
 def files_workload(
@@ -429,7 +439,11 @@ def sql_workload(
         each=each, partial=partial, whole=whole,
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
-    return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
+    with_cells = [
+        files[left.job].with_cell(left) if left.job in files else left
+        for left in (*work.unread, *unread)
+    ]
+    return replace(work, left_out=(*work.left_out, *told), unread=tuple(with_cells))
 
 
 def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:

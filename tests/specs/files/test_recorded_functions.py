@@ -143,6 +143,45 @@ def test_a_function_without_statements_has_no_job(made):
     ]
 
 
+def batch(line, sql, sink=""):
+    return {**statement(line, sql), "stream": line, "sink": sink}
+
+
+def test_a_batch_of_a_stream_never_meets_another_of_the_same_query(made):
+    record, work = made(batch(3, "INSERT INTO t SELECT id, 1, day FROM s", "t"))
+    assert [*work.jobs] == ["load"]
+    assert not work.overlap("load", "load")
+    assert work.left_out[-2] == (
+        "job.py:3: no two runs of the streaming query load overlap: both would set the version of"
+        " one application id, and Delta aborts the later commit with ConcurrentTransactionException."
+    )
+    assert [*record.lines()][1] == (
+        "  job.py:3  each batch of a stream: INSERT INTO t SELECT id, 1, day FROM s"
+    )
+
+
+def test_the_batches_of_a_stream_run_beside_the_rest_of_a_function(made):
+    _, work = made(
+        statement(2, "DELETE FROM t"),
+        batch(3, "INSERT INTO t SELECT id, 1, day FROM s", "t"),
+        batch(4, "INSERT INTO t VALUES (1, 1, NULL)"),
+        {**read(4, "SELECT id FROM s"), "stream": 4},
+        {"kind": "gap", "line": 4, "problem": "what has no SQL", "stream": 4},
+    )
+    assert [*work.jobs] == ["load", "load_line3", "load_line4"]
+    found = {job: [one.sql[:6] for one in of.statements] for job, of in work.jobs.items()}
+    assert found == {
+        "load": ["DELETE"],
+        "load_line3": ["INSERT"],
+        "load_line4": ["INSERT", "SELECT"],
+    }
+    alone = [job for job in work.jobs if not work.overlap(job, job)]
+    assert alone == ["load_line3"]
+    assert work.overlap("load", "load_line3")
+    (unread,) = work.unread
+    assert (unread.job, unread.place) == ("load_line4", "job.py:4")
+
+
 BESIDE = """
 ddl = "CREATE TABLE t (id BIGINT, n BIGINT, day DATE) USING delta PARTITIONED BY (day)"
 apart = [["load", "clean"]]

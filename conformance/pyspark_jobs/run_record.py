@@ -77,6 +77,7 @@ class RunRecord:
     here: threading.local = field(default_factory=threading.local)
     """Whether the thread is in a method that the recorder replaces."""
     _names: set[str] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
     _confs: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -135,6 +136,12 @@ class RunRecord:
     def argument(self, name: str, type_: str) -> None:
         """Record the type of an argument of a statement."""
         self._say({"kind": "argument", "line": self.line, "name": name, "sql": type_})
+
+    def note(self, problem: str) -> None:
+        """Record what differs between this run and one of the program, once."""
+        if problem not in self._noted:
+            self._noted.add(problem)
+            self._say({"kind": "note", "line": self.line, "problem": problem})
 
     def left_out(self, problem: str) -> None:
         """Record an effect that concerns no table, and is not executed."""

@@ -43,7 +43,7 @@ class RecordedStep(NamedTuple):
 
     kind: str
     """"statement", "read", "used" (a result of a read), "argument" (of a parameter), "gap"
-    (without SQL), or "left out".
+    (without SQL), "left out", or "note".
     """
     line: int
     """Line of the function's file; 0 if it is not known."""
@@ -174,6 +174,8 @@ class FunctionRecord:
                 shown.append((self.place(step), f":{step.name} = {text}"))
             elif step.kind == "read" and step in self.reads:
                 shown.append((self.place(step), f"{step.call} of {text}"))
+            elif step.kind == "note":
+                shown.append((self.place(step), f"note: {step.problem}"))
             elif step.kind in ("gap", "left out"):
                 shown.append((self.place(step), f"not executed or not understood: {step.problem}"))
         width = max((len(place) for place, _ in shown), default=0)
@@ -328,6 +330,18 @@ def add_function_jobs(
                 jobs[name] = job
 
 
+def _queries(records: Sequence[FunctionRecord]) -> dict[str, list[str]]:
+    """Return the jobs of each streaming query with Delta's sink, by the place of its start.
+
+    Two runs with other arguments may have one checkpoint, so they count as one query.
+    """
+    found: dict[str, list[str]] = {}
+    for record in records:
+        for job, step in record.sinks.items():
+            found.setdefault(record.place(step), []).append(job)
+    return found
+
+
 def with_functions(
     work: Workload, records: Sequence[FunctionRecord], without_let: Collection[str] = ()
 ) -> Workload:
@@ -359,17 +373,18 @@ def with_functions(
             job = record.job_name(step.stream)
             unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", location=place))
         told += [
-            f"{record.place(s)}: {s.problem}; it is left out."
+            f"{record.place(s)}: {s.problem}{'; it is left out' if s.kind == 'left out' else ''}."
             for s in record.steps
-            if s.kind == "left out"
+            if s.kind in ("left out", "note")
         ]
-        told += [
-            f"{record.place(s)}: no two runs of the streaming query {job} overlap: both would set"
-            " the version of one application id, and Delta aborts the later commit with"
+    alone: set[tuple[str, str]] = set()
+    for begun, jobs in _queries(records).items():
+        told.append(
+            f"{begun}: no two runs of the streaming query {' or '.join(jobs)} overlap: both would"
+            " set the version of one application id, and Delta aborts the later commit with"
             " ConcurrentTransactionException."
-            for job, s in record.sinks.items()
-        ]
-    alone = {(job, job) for record in records for job in record.sinks}
+        )
+        alone |= {(a, b) for a in jobs for b in jobs}
     of = [f"{r.target.shown} ({r.target.place})" for r in records]
     told.append(
         "Each run of a function executes the statements that it executed on empty tables, with the"

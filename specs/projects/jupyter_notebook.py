@@ -80,7 +80,8 @@ def read_jupyter_notebook(text: str, label: str) -> NotebookText:
         sql, other = _read_cell("".join(lines), language)
         for line, (start, _) in zip(sql.split("\n"), where, strict=False):
             found[start + 1 : start + 1 + len(line)] = line
-        found[where[-1][1] - 1] = ";"
+        end = text.find("\n", where[-1][1]) + 1  # not in the last line, which may end in a comment
+        found[end or where[-1][1] - 1] = ";"
         if other is not None:
             others.append(OtherCell(where[0][0] + 1, other))
     return NotebookText("".join(found), tuple(others), tuple(begins))

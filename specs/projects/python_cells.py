@@ -19,7 +19,7 @@ def read_python_cell(cell: str) -> str | None:
     r"""Return the SQL of a cell at its places, with a semicolon after each statement.
 
     Returns None if the cell does anything but import modules, name constants, and execute texts of
-    SQL, or if a text is not written as it is.
+    SQL, or if a text is not written as it is or ends in a comment.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def read_python_cell(cell: str) -> str | None:
         if quoted is None:
             return None
         last = end - len(quoted["quotes"])
-        if cell[quoted.end() : last] != text.value:
+        if cell[quoted.end() : last] != text.value or "--" in text.value.rpartition("\n")[2]:
             return None
         found[quoted.end() : last] = cell[quoted.end() : last]
         found[last] = ";"

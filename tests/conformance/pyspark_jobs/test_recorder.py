@@ -8,6 +8,7 @@ import pytest
 
 from isolitmus.conformance.pyspark_jobs.child import record_function
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
+from isolitmus.conformance.pyspark_jobs.sql_texts import SUBSTITUTION
 from isolitmus.model.errors import LitmusError
 from isolitmus.specs.files.function_targets import read_function_target
 from isolitmus.specs.sql.spark_plans import PlanWriter
@@ -162,7 +163,10 @@ def statements(records):
 
 def test_statements_as_text(record):
     mode = "SET spark.sql.sources.partitionOverwriteMode"
-    assert statements(record("by_text")) == [
+    records = record("by_text")
+    (note,) = [one for one in records if one["kind"] == "note"]
+    assert "raises UNBOUND_SQL_PARAMETER" in note["problem"]
+    assert statements(records) == [
         f"{mode} = dynamic",
         "ALTER TABLE sales SET TBLPROPERTIES ('reviewed' = 'yes')",
         f"{mode} = static",
@@ -327,6 +331,14 @@ def test_a_function_that_does_not_return(record, function, said):
     assert said in last["problem"]
     assert len(statements(before)) == (function != "unknown_path")
     assert not Path("kept.txt").exists()
+
+
+def test_delta_does_not_bind_the_arguments_of_a_text(session):
+    spark = session.fresh()
+    with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
+        spark.sql("SELECT :x AS x", args={"x": 3})
+    spark.conf.set(SUBSTITUTION, "true")
+    assert spark.sql("SELECT :x AS x", args={"x": 3}).first().x == 3
 
 
 def test_ddl_that_spark_does_not_take(record):

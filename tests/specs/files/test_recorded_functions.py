@@ -143,6 +143,13 @@ def test_a_function_without_statements_has_no_job(made):
     ]
 
 
+def test_what_differs_from_a_run_of_the_program_is_an_assumption(made):
+    note = {"kind": "note", "line": 2, "problem": "spark.sql(text, args=…) raises an error"}
+    record, work = made(note, statement(3, "DELETE FROM t"))
+    assert work.left_out[-2] == "job.py:2: spark.sql(text, args=…) raises an error."
+    assert [*record.lines()][1] == "  job.py:2  note: spark.sql(text, args=…) raises an error"
+
+
 def batch(line, sql, sink=""):
     return {**statement(line, sql), "stream": line, "sink": sink}
 
@@ -158,6 +165,14 @@ def test_a_batch_of_a_stream_never_meets_another_of_the_same_query(made):
     assert [*record.lines()][1] == (
         "  job.py:3  each batch of a stream: INSERT INTO t SELECT id, 1, day FROM s"
     )
+
+
+def test_two_calls_of_a_function_may_start_one_streaming_query(made, tmp_path):
+    one, _ = made(batch(3, "INSERT INTO t SELECT id, 1, day FROM s", "t"))
+    two = FunctionRecord(one.target._replace(title="early"), one.steps)
+    work = workload(ddl=tmp_path / "ddl.sql", run=lambda _: [one, two])
+    assert not work.overlap("load", "early")
+    assert "the streaming query load or early overlap" in work.left_out[-2]
 
 
 def test_the_batches_of_a_stream_run_beside_the_rest_of_a_function(made):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.model.errors import LitmusError
+from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.projects.jupyter_notebook import read_jupyter_notebook
 from isolitmus.specs.projects.python_cells import read_python_cell
 
@@ -63,6 +64,16 @@ def test_lines_are_those_of_the_file():
         assert found.count("\n", 0, found.index(word)) == text.count("\n", 0, text.index(word))
 
 
+@pytest.mark.parametrize("indent", [1, None])
+def test_a_comment_at_the_end_of_a_cell_does_not_hide_the_next(indent):
+    cells = [code("%sql\n", "DELETE FROM t -- all"), code("%sql\n", "OPTIMIZE t -- all")]
+    found = read_jupyter_notebook(notebook(*cells, indent=indent), "n.ipynb").sql
+    assert [one.split("\n")[-1].strip() for one in split_statements(found)] == [
+        "DELETE FROM t -- all",
+        "OPTIMIZE t -- all",
+    ]
+
+
 def test_the_language_of_a_notebook_and_of_a_cell():
     of_sql = {"application/vnd.databricks.v1+notebook": {"language": "sql"}}
     assert statements(notebook(code("DELETE FROM t"), **of_sql)) == ["DELETE FROM t"]
@@ -115,6 +126,7 @@ def test_any_text_of_a_cell_comes_back(cells, indent):
         "spark.sql(f'DELETE FROM {t}')",
         "spark.sql('DELETE' ' FROM t')",
         "spark.sql('a\\tb')",
+        "spark.sql('DELETE FROM t -- all')",
         "spark.sql('SELECT 1').write.saveAsTable('t')",
         "spark.sql('SELECT :x', args=given)",
         "if x: spark.sql('DELETE FROM t')",

@@ -9,16 +9,15 @@ import typer
 
 from isolitmus.cli.output import progress
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.errors import IsolitmusError, LitmusError, near
+from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.specs import protocol
-from isolitmus.specs.disk.input_files import read_text
 from isolitmus.specs.files.catalogue import databricks_protocol, protocols
-from isolitmus.specs.files.recorded_functions import check_function_names, read_function_target
+from isolitmus.specs.files.function_targets import check_function_names, read_function_target
 from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
@@ -52,10 +51,10 @@ Ddl = Annotated[
 Functions = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="FILE.py:FUNCTION",
+        metavar="[NAME=]FILE.py:FUNCTION",
         help=(
-            "A function of PySpark, which is executed on empty tables. May be repeated, also beside"
-            " SQL files."
+            "A function of PySpark, which is executed on empty tables; with arguments:"
+            " 'jobs.py:load(\"2026-01-01\", batch=3)'. May be repeated, also beside other jobs."
         ),
     ),
 ]
@@ -107,25 +106,19 @@ def choose_workload(
             "no jobs are given; name a workload, a workload file, SQL files, a folder, or --run"
             " FILE.py:FUNCTION"
         )
-    if run and ddl is None:
-        raise IsolitmusError(
-            "--run needs --ddl FILE with the CREATE TABLE of the tables, which are created empty"
-        )
-    other = next((n for n in jobs or () if not n.endswith(".sql") and not Path(n).is_dir()), None)
-    if run and other is not None:
-        raise IsolitmusError(
-            f"'{other}' has its own jobs; --run is for SQL files and their folders, or alone"
-        )
-    records: Sequence[FunctionRecord] = ()
-    if run and ddl is not None:
-        targets = [read_function_target(one) for one in run]
-        check_function_names(targets)
+    targets = [read_function_target(one) for one in run or ()]
+    check_function_names(targets)
+    records: list[FunctionRecord] = []
+
+    def execute(created: str) -> list[FunctionRecord]:
         from isolitmus.conformance.pyspark_jobs.function_runs import run_functions
 
         with progress(f"run {', '.join(one.name for one in targets)}"):
-            records = run_functions(targets, read_text(Path(ddl), LitmusError), time)
+            records.extend(run_functions(targets, created, time))
+        return records
+
     path = None if ddl is None else Path(ddl)
-    found = workload(*jobs or (), ddl=path, tables=table or (), functions=records)
+    found = workload(*jobs or (), ddl=path, tables=table or (), run=execute if targets else None)
     return ChosenWorkload(found, tuple(records))
 
 

@@ -23,6 +23,7 @@ from isolitmus.conformance.pyspark_jobs.recorder import Recorder
 from isolitmus.conformance.pyspark_jobs.run_record import RunTables
 from isolitmus.conformance.pyspark_jobs.sandbox import ForbiddenEffectError, guard_machine
 from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.specs.files.function_targets import read_function_target
 from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
     from isolitmus.conformance.delta.session import Session
+    from isolitmus.specs.files.function_targets import FunctionTarget
 
 __all__ = ["record_function", "run_request"]
 
@@ -52,8 +54,8 @@ def run_request(request: str) -> int:
         sys.dont_write_bytecode = True
         try:
             with open_session("local[2]") as session:
-                for path, function in given["functions"]:
-                    record_function(session, Path(path), function, given["ddl"], tell)
+                for each in given["functions"]:
+                    record_function(session, read_function_target(each), given["ddl"], tell)
                     tell({"kind": "ended", "line": 0})
         except IsolitmusError as error:
             tell({"kind": "failed", "line": 0, "problem": str(error), "status": error.status})
@@ -62,8 +64,7 @@ def run_request(request: str) -> int:
 
 def record_function(
     session: Session,
-    path: Path,
-    function: str,
+    target: FunctionTarget,
     ddl: str,
     tell: Callable[[dict[str, Any]], None],
 ) -> None:
@@ -75,7 +76,7 @@ def record_function(
         If Spark does not create the tables.
     """
     spark = session.fresh({"spark.sql.sources.default": "delta"})
-    path = path.resolve()
+    path = target.path.resolve()
     with _as_default(session, spark):
         there = {*_tables(spark)}
         tables = _create(spark, ddl)
@@ -95,7 +96,7 @@ def record_function(
                 redirect_stderr(terminal),
                 guard_machine(session.directory),
             ):
-                _call(path, function, spark)
+                _call(path, target, spark)
         except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
             tell(_raised(error, path))
         finally:
@@ -107,18 +108,16 @@ def record_function(
             _drop(spark, there)
 
 
-def _call(path: Path, function: str, spark: Any) -> None:
-    """Import the file of a function and call it with the session, if it takes an argument."""
+def _call(path: Path, target: FunctionTarget, spark: Any) -> None:
+    """Import the file of a function and call it with its arguments and the session."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    called = getattr(module, function)
-    code = getattr(called, "__code__", None)
-    takes = code is None or code.co_argcount > 0
-    called(*([spark] if takes else []))
+    positional, named = target.arguments(spark)
+    getattr(module, target.function)(*positional, **named)
 
 
 def _raised(error: BaseException, path: Path) -> dict[str, Any]:
@@ -170,6 +169,7 @@ def _create(spark: Any, ddl: str) -> RunTables:
     """Create the tables of the DDL in the warehouse of the run."""
     names: dict[str, str] = {}
     paths: dict[str, str] = {}
+    numbered: set[str] = set()
     for text in split_statements(ddl):
         declared = read_ddl(text, "the DDL", source=True)
         found = TABLE.search(text)
@@ -179,6 +179,8 @@ def _create(spark: Any, ddl: str) -> RunTables:
         made, location = _inside(text)
         whole = ".".join(parts if len(parts) > 1 else ("default", *parts))
         names[whole] = declared.name
+        if " AS IDENTITY" in declared.table["columns"]:
+            numbered.add(declared.name)
         if location:
             paths[location.removeprefix("file:").rstrip("/")] = whole
         try:
@@ -189,7 +191,7 @@ def _create(spark: Any, ddl: str) -> RunTables:
         except Exception as error:  # noqa: BLE001 - Spark's own, of any class
             said = str(error).strip().partition("\n")[0]
             raise LitmusError(f"Spark does not create the table {declared.name}: {said}") from None
-    return RunTables(names, paths)
+    return RunTables(names, paths, frozenset(numbered))
 
 
 def _inside(text: str) -> tuple[str, str]:

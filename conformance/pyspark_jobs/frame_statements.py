@@ -49,7 +49,6 @@ class FrameStatements:
         from pyspark.sql.catalog import Catalog
         from pyspark.sql.classic.dataframe import DataFrame
         from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter, DataFrameWriterV2
-        from pyspark.sql.streaming.readwriter import DataStreamWriter
 
         for name in SETTERS:
             replace(DataFrameWriter, name, _setter(name), always=True)
@@ -70,8 +69,6 @@ class FrameStatements:
             replace(DataFrameWriterV2, name, self._write_to(name))
         for name in ("create", "replace", "createOrReplace"):
             replace(DataFrameWriterV2, name, self._create(name))
-        for name in ("start", "toTable"):
-            replace(DataStreamWriter, name, self._refused("a streaming write"))
         replace(DataFrame, "mergeInto", self._refused("DataFrame.mergeInto"))
         for name in [one for one in vars(RDD) if one.startswith("saveAs")]:
             replace(RDD, name, self._refused(f"RDD.{name}"))
@@ -128,9 +125,7 @@ class FrameStatements:
             query = self._texts.with_views(self._texts.query(writer._df))
             self._recorder.statement(f"CREATE OR REPLACE TABLE {name} USING delta AS {query}", line)
             return None
-        statements = self._insertion(
-            writer._df, name, given["mode"], given["options"], by_name=True
-        )
+        statements = self.insertion(writer._df, name, given["mode"], given["options"], by_name=True)
         original(writer, name)
         self._tell(statements, line)
         return None
@@ -153,7 +148,7 @@ class FrameStatements:
                 self._recorder.gap(self._texts.elsewhere("insertInto", at))
                 return None
             tableName = known
-        statements = self._insertion(
+        statements = self.insertion(
             writer._df, tableName, "overwrite" if mode == "overwrite" else "append",
             given["options"], by_name=False,
         )  # fmt: skip
@@ -175,7 +170,7 @@ class FrameStatements:
                 self._recorder.left_out(f"save writes {given['format']} to '{path}'")
             return None
         line = self._recorder.line
-        statements = self._insertion(
+        statements = self.insertion(
             writer._df, known, given["mode"], given["options"], by_name=True
         )
         writer.saveAsTable(known)
@@ -213,7 +208,7 @@ class FrameStatements:
                     return original(writer, *args)
                 options["replaceWhere"] = condition
             mode = "append" if name == "append" else "overwrite"
-            statements = self._insertion(frame, table, mode, options, by_name=True)
+            statements = self.insertion(frame, table, mode, options, by_name=True)
             original(writer, *args)
             self._tell(statements, line)
             return None
@@ -247,7 +242,7 @@ class FrameStatements:
 
         return body
 
-    def _insertion(
+    def insertion(
         self, frame: Any, table: str, mode: str, options: Mapping[str, Any], *, by_name: bool
     ) -> list[str] | str:
         """Return the statements of a write of rows, or why it has none."""

@@ -25,7 +25,7 @@ from isolitmus.specs.files.recorded_functions import FunctionRecord
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.specs.files.recorded_functions import FunctionTarget
+    from isolitmus.specs.files.function_targets import FunctionTarget
 
 __all__ = ["MOST_SECONDS", "run_functions"]
 
@@ -62,7 +62,7 @@ def run_functions(
         output = Path(name, "records")
         output.touch()
         request = json.dumps({
-            "functions": [[str(one.path.resolve()), one.function] for one in targets],
+            "functions": [f"{one.path.resolve()}:{one.call or one.function}" for one in targets],
             "ddl": ddl,
             "output": str(output),
         })  # fmt: skip

@@ -99,12 +99,13 @@ class PlanExport:
 
     def _table(self, plan: Any, kind: str) -> str:
         """Return the name of the declared table that a relation reads; empty for another."""
-        if kind == "LogicalRelation":
-            given = plan.catalogTable()
+        if kind in ("LogicalRelation", "StreamingRelation"):
+            streams = kind == "StreamingRelation"
+            given = (plan.dataSource() if streams else plan).catalogTable()
             if not given.isDefined():
                 return ""
             name = given.get().identifier().unquotedString()
-            if not _reads_current_files(plan.relation()):
+            if not streams and not _reads_current_files(plan.relation()):
                 return ""
         elif kind == "DataSourceV2Relation":
             name = plan.name()

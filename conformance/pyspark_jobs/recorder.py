@@ -2,20 +2,21 @@
 
 While the function runs, the methods of PySpark and Delta that read or write tables are replaced.
 Each tells what it is asked for, as SQL, and then does it on the empty tables of the run. Nothing is
-executed that may write outside the warehouse of the run: writes to paths, streams, maintenance.
+executed that may write outside the warehouse of the run: writes to paths, maintenance. Streaming
+queries are not started.
 """
 
 from __future__ import annotations
 
-import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.pyspark_jobs.frame_statements import FrameStatements
 from isolitmus.conformance.pyspark_jobs.run_record import RunRecord
 from isolitmus.conformance.pyspark_jobs.sql_texts import SqlTexts
+from isolitmus.conformance.pyspark_jobs.stream_statements import BATCH, StreamStatements
 from isolitmus.conformance.pyspark_jobs.traced_values import (
     TracedRow,
     TracedRows,
@@ -49,8 +50,6 @@ ROWS = ("collect", "take", "head", "first")
 class Recorder(RunRecord):
     """Record of the run of one function that replaces the methods of PySpark to be told."""
 
-    _here: threading.local = field(default_factory=threading.local)
-
     @contextmanager
     def recording(self) -> Iterator[None]:
         """Replace the methods of PySpark and Delta for the block."""
@@ -71,6 +70,7 @@ class Recorder(RunRecord):
             self._replace_reads(replace, texts)
             texts.replace_in(replace)
             frames.replace_in(replace)
+            StreamStatements(self, texts, frames).replace_in(replace)
             yield
         finally:
             for owner, name, original in reversed(done):
@@ -88,15 +88,15 @@ class Recorder(RunRecord):
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            if getattr(self._here, "inside", False):
+            if getattr(self.here, "inside", False):
                 if not always:
                     return function(*args, **options)
                 return body(function, *args, **options)
-            self._here.inside = True
+            self.here.inside = True
             try:
                 return body(function, *args, **options)
             finally:
-                self._here.inside = False
+                self.here.inside = False
 
         if isinstance(original, property):
             return property(call)
@@ -131,6 +131,8 @@ class Recorder(RunRecord):
 
         def given(call: str, *, uses: bool) -> Callable[..., Any]:
             def body(original: Any, frame: Any, *args: Any, **options: Any) -> Any:
+                if call == "isEmpty" and BATCH in frame.__dict__:
+                    return False
                 plan = texts.export.plan(frame)
                 if _has_tables(plan):
                     name = self.free_name(call)

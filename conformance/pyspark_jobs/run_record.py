@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from isolitmus.conformance.pyspark_jobs.traced_values import TokenTable
 from isolitmus.specs.sql.configuration import JOB_CONFS, OVERWRITE_MODE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from isolitmus.conformance.delta.session import Session
@@ -30,6 +31,8 @@ class RunTables:
     """Name of each table by its name in Spark's catalog, in lower case."""
     paths: Mapping[str, str]
     """Name in Spark's catalog of each table with a LOCATION, by that path."""
+    numbered: frozenset[str] = frozenset()
+    """Tables that have an identity column."""
 
     def at(self, path: str) -> str | None:
         """Return the table at a path, if the DDL declares one."""
@@ -69,7 +72,12 @@ class RunRecord:
     tell: Callable[[dict[str, Any]], None]
     tests_identity: bool = True
     tokens: TokenTable = field(default_factory=TokenTable)
+    stream: Mapping[str, Any] = field(default_factory=dict)
+    """Streaming query whose batch is being recorded: its line and the table of its sink."""
+    here: threading.local = field(default_factory=threading.local)
+    """Whether the thread is in a method that the recorder replaces."""
     _names: set[str] = field(default_factory=set)
+    _noted: set[str] = field(default_factory=set)
     _confs: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -82,6 +90,28 @@ class RunRecord:
                 return int(found.f_lineno)
             found = found.f_back
         return 0
+
+    @contextmanager
+    def in_stream(self, line: int, sink: str = "") -> Iterator[None]:
+        """Tell what the block records as that of a batch of the streaming query in a line."""
+        before = self.stream, self._confs
+        self.stream, self._confs = {"stream": line, "sink": sink}, {}
+        try:
+            yield
+        finally:
+            self.stream, self._confs = before
+
+    def call(self, function: Callable[..., Any], *args: Any) -> None:
+        """Call a function of the program, whose calls of PySpark are recorded."""
+        before, self.here.inside = getattr(self.here, "inside", False), False
+        try:
+            function(*args)
+        finally:
+            self.here.inside = before
+
+    def _say(self, record: dict[str, Any]) -> None:
+        """Tell a record, with the streaming query that it belongs to."""
+        self.tell({**record, **self.stream})
 
     def statement(self, sql: str, line: int | None = None) -> None:
         """Record a statement, after the settings of its session that have changed."""
@@ -97,19 +127,25 @@ class RunRecord:
                 self._confs[key] = value.lower()
                 texts = [f"SET {key} = {value.lower()}", *texts]
         for one in texts:
-            self.tell({"kind": "statement", "line": line, "sql": one})
+            self._say({"kind": "statement", "line": line, "sql": one})
 
     def gap(self, problem: str, tables: list[str] | None = None) -> None:
         """Record a statement that has no SQL; ``tables`` are those that it concerns, if known."""
-        self.tell({"kind": "gap", "line": self.line, "problem": problem, "tables": tables})
+        self._say({"kind": "gap", "line": self.line, "problem": problem, "tables": tables})
 
     def argument(self, name: str, type_: str) -> None:
         """Record the type of an argument of a statement."""
-        self.tell({"kind": "argument", "line": self.line, "name": name, "sql": type_})
+        self._say({"kind": "argument", "line": self.line, "name": name, "sql": type_})
+
+    def note(self, problem: str) -> None:
+        """Record what differs between this run and one of the program, once."""
+        if problem not in self._noted:
+            self._noted.add(problem)
+            self._say({"kind": "note", "line": self.line, "problem": problem})
 
     def left_out(self, problem: str) -> None:
         """Record an effect that concerns no table, and is not executed."""
-        self.tell({"kind": "left out", "line": self.line, "problem": problem})
+        self._say({"kind": "left out", "line": self.line, "problem": problem})
 
     def read(
         self, call: str, query: str, tables: list[str], name: str, of: str = ""
@@ -118,7 +154,7 @@ class RunRecord:
         use of its result.
         """
         line, told = self.line, threading.Event()
-        self.tell(
+        self._say(
             {"kind": "read", "line": line, "call": call, "sql": query, "tables": tables,
              "name": name, "of": of}
         )  # fmt: skip
@@ -126,7 +162,7 @@ class RunRecord:
         def use() -> None:
             if not told.is_set():
                 told.set()
-                self.tell({"kind": "used", "line": self.line or line, "name": name})
+                self._say({"kind": "used", "line": self.line or line, "name": name})
 
         return use
 

@@ -70,6 +70,12 @@ TYPES = {
 }
 """Types of arguments, where the columns of a statement do not determine them."""
 STRINGS = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+SUBSTITUTION = "spark.sql.legacy.parameterSubstitution.constantsOnly"
+NOT_BOUND = (
+    "on Delta 4.4.0 with Spark 4.2.0, spark.sql(text, args=…) raises UNBOUND_SQL_PARAMETER, because"
+    f" Delta's parser does not bind parameters; set {SUBSTITUTION} to true"
+)
+"""What Spark answers to arguments; here the recorder puts their values into the text."""
 OWN_TEXT = "_isolitmus_text"
 """Attribute of a DataFrame that is the result of a query in SQL: its text."""
 
@@ -212,6 +218,8 @@ class SqlTexts:
             args = {f"p{k}": one for k, one in enumerate(args, 1)}
         if not args:
             return recorded, executed, None
+        if str(self._recorder.spark.conf.get(SUBSTITUTION, "false")).lower() != "true":
+            self._recorder.note(NOT_BOUND)
         for key, one in args.items():
             if type(one) in TYPES:
                 self._recorder.argument(key, TYPES[type(one)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.job_schedule import ALL, JobSchedule, find_job_schedule
@@ -66,7 +66,11 @@ def read_bundle_workload(
             if task.problem:
                 unread.append(_unread(task, task.problem))
             continue
-        file = read_sql_file(task.path, _label(task.path, bundle.folder))
+        try:
+            file = read_sql_file(task.path, _label(task.path, bundle.folder))
+        except LitmusError as error:
+            unread.append(_unread(task, str(error)))
+            continue
         if file is None:
             unread.append(_unread(task, f"'{task.path.name}' is no notebook in the source format"))
         else:

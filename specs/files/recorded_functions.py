@@ -7,104 +7,35 @@ the job. A read whose result the program used otherwise leaves the rest of its p
 
 from __future__ import annotations
 
-import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import IsolitmusError, LitmusError, near
+from isolitmus.model.errors import LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
-from isolitmus.specs.disk.input_files import read_text
-from isolitmus.specs.files.toml_reader import NAME, Source
+from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.sql.parameters import one_line, parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator
 
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.function_targets import FunctionTarget
 
 __all__ = [
+    "FunctionForms",
     "FunctionRecord",
-    "FunctionTarget",
+    "FunctionRunner",
     "RecordedStep",
-    "check_function_names",
-    "read_function_target",
+    "add_function_jobs",
+    "build_with_functions",
     "with_functions",
 ]
 
-
-WORDS = ("sql", "name", "call", "of", "problem")
+WORDS = ("sql", "name", "call", "of", "problem", "sink")
 """Texts of a step."""
-
-
-class FunctionTarget(NamedTuple):
-    """Function that is to be run."""
-
-    path: Path
-    """File of the function."""
-    function: str
-    """Name of the function."""
-    line: int
-    """Line at which it begins."""
-    text: str
-    """Text of the file."""
-
-    @property
-    def label(self) -> str:
-        """Name of the file in messages."""
-        return self.path.name
-
-    @property
-    def name(self) -> str:
-        """Name of the job."""
-        return self.function
-
-
-def read_function_target(given: str) -> FunctionTarget:
-    """Return the function that ``FILE.py:FUNCTION`` names, without executing the file.
-
-    Raises
-    ------
-    IsolitmusError
-        If there is no such file or function, or the file is not Python.
-    """
-    file, colon, function = given.rpartition(":")
-    if not colon or not file.endswith(".py") or not function.isidentifier():
-        raise IsolitmusError(f"--run is '{given}'; write FILE.py:FUNCTION")
-    path = Path(file)
-    text = read_text(path, LitmusError)
-    try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        place = f"{path.name}:{error.lineno or 1}:{error.offset or 1}"
-        raise LitmusError(f"{place}: not Python: {error.msg}") from None
-    except ValueError as error:
-        raise LitmusError(f"{path.name}: not Python: {error}") from None
-    found = {
-        node.name: node
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    if function not in found:
-        known = near(function, found) if found else "; it defines no function at its top"
-        raise IsolitmusError(f"{path.name} has no function '{function}'{known}")
-    node = found[function]
-    if isinstance(node, ast.AsyncFunctionDef):
-        raise IsolitmusError(
-            f"{path.name}:{node.lineno}: {function} is asynchronous; give a function that is not"
-        )
-    own = node.args
-    needed = len(own.posonlyargs) + len(own.args) - len(own.defaults)
-    strict = [a.arg for a, d in zip(own.kwonlyargs, own.kw_defaults, strict=True) if d is None]
-    if needed > 1 or strict:
-        names = [a.arg for a in (*own.posonlyargs, *own.args)][1:needed] + strict
-        raise IsolitmusError(
-            f"{path.name}:{node.lineno}: {function} also needs {' and '.join(names)}; give"
-            " defaults to all arguments but the first, which is the SparkSession"
-        )
-    return FunctionTarget(path, function, node.lineno, text)
 
 
 class RecordedStep(NamedTuple):
@@ -112,7 +43,7 @@ class RecordedStep(NamedTuple):
 
     kind: str
     """"statement", "read", "used" (a result of a read), "argument" (of a parameter), "gap"
-    (without SQL), or "left out".
+    (without SQL), "left out", or "note".
     """
     line: int
     """Line of the function's file; 0 if it is not known."""
@@ -128,6 +59,10 @@ class RecordedStep(NamedTuple):
     """What has no SQL, or what was not executed."""
     tables: tuple[str, ...] | None = None
     """Tables that a read reads."""
+    stream: int = 0
+    """Line that starts the streaming query to whose batches it belongs; 0 if it belongs to none."""
+    sink: str = ""
+    """Table to which Delta's sink writes the batch; empty if a function does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +83,8 @@ class FunctionRecord:
 
         Examples
         --------
+        >>> from pathlib import Path
+        >>> from isolitmus.specs.files.function_targets import FunctionTarget
         >>> target = FunctionTarget(Path("job.py"), "load", 3, "")
         >>> told = [{"kind": "statement", "line": 5, "sql": "DELETE FROM t"}]
         >>> print(*FunctionRecord.of(target, told).lines(), sep="\n")
@@ -163,6 +100,7 @@ class FunctionRecord:
                     kind=one["kind"],
                     line=one["line"],
                     tables=None if tables is None else tuple(tables),
+                    stream=one.get("stream", 0),
                     **words,
                 )
             )
@@ -224,17 +162,20 @@ class FunctionRecord:
         """Yield the path that the run took, one statement or read a line."""
         of = self.target
         count = count_of(len(self.statements), "statement")
-        yield f"{of.name} ({of.label}:{of.line}) was executed on empty tables: {count} on this path"
+        yield f"{of.shown} ({of.place}) was executed on empty tables: {count} on this path"
         shown: list[tuple[str, str]] = []
         own = self.results
         for step in self.steps:
             text = one_line(step.sql)
             if step.kind == "statement":
-                shown.append((self.place(step), text))
+                batch = "each batch of a stream: " if step.sink else ""
+                shown.append((self.place(step), f"{batch}{text}"))
             elif step.kind == "read" and step.name in own:
                 shown.append((self.place(step), f":{step.name} = {text}"))
             elif step.kind == "read" and step in self.reads:
                 shown.append((self.place(step), f"{step.call} of {text}"))
+            elif step.kind == "note":
+                shown.append((self.place(step), f"note: {step.problem}"))
             elif step.kind in ("gap", "left out"):
                 shown.append((self.place(step), f"not executed or not understood: {step.problem}"))
         width = max((len(place) for place, _ in shown), default=0)
@@ -245,7 +186,8 @@ class FunctionRecord:
         own = self.results
         return {
             "function": self.target.function,
-            "place": f"{self.target.label}:{self.target.line}",
+            "place": self.target.place,
+            "arguments": dict(self.target.values),
             "statements": [
                 {"place": self.place(s), "sql": s.sql} for s in self.steps if s.kind == "statement"
             ],
@@ -253,16 +195,51 @@ class FunctionRecord:
             "reads": [{"place": self.place(s), "call": s.call, "sql": s.sql} for s in self.reads],
         }
 
-    def job(self, *, let: bool, typed: bool) -> tuple[dict[str, Any], list[tuple[int, int]]]:
-        """Return the job for a workload file, with the positions of its statements.
+    def jobs(
+        self, *, let: bool, typed: bool
+    ) -> dict[str, tuple[dict[str, Any], list[tuple[int, int]]]]:
+        """Return the jobs for a workload file, with the positions of their statements, by name.
 
-        Without ``let``, a result of a read is any value, and its tables are read whole. With
-        ``typed``, parameters have the types of the arguments that the program gave.
+        The batches of a streaming query run beside the rest of the function, so they are a job of
+        their own. Without ``let``, a result of a read is any value, and its tables are read whole.
+        With ``typed``, parameters have the types of the arguments that the program gave.
         """
+        return {
+            self.job_name(stream): self._job(stream, let=let, typed=typed)
+            for stream in self._streams
+        }
+
+    @property
+    def _streams(self) -> tuple[int, ...]:
+        """Lines that start its streaming queries, and 0 if it has other statements or reads."""
+        kinds = ("statement", "read", "gap")
+        found = dict.fromkeys(s.stream for s in self.steps if s.kind in kinds)
+        return (*found,) or (0,)
+
+    def job_name(self, stream: int) -> str:
+        """Return the name of the job of a streaming query, or (0) of the rest of the function."""
+        alone = len(self._streams) == 1
+        return self.target.name if alone or not stream else f"{self.target.name}_line{stream}"
+
+    @property
+    def job_names(self) -> tuple[str, ...]:
+        """Names of its jobs."""
+        return tuple(map(self.job_name, self._streams))
+
+    @property
+    def sinks(self) -> dict[str, RecordedStep]:
+        """Writes of Delta's streaming sink, by job."""
+        return {self.job_name(s.stream): s for s in self.steps if s.kind == "statement" and s.sink}
+
+    def _job(
+        self, stream: int, *, let: bool, typed: bool
+    ) -> tuple[dict[str, Any], list[tuple[int, int]]]:
         own = self.results if let else {}
         reads = {s.name: s for s in (self.reads if let else (*self.reads, *self.results.values()))}
         texts, spans = [], []
         for step in self.steps:
+            if step.stream != stream:
+                continue
             if step.kind == "statement":
                 found = [step.sql]
             elif reads.get(step.name) is step:
@@ -273,11 +250,12 @@ class FunctionRecord:
             texts += found
             spans += [self._span(step.line)] * len(found)
         job: dict[str, Any] = {"sql": texts}
-        if own:
+        named = {name for text in texts for name in parameters(text)}
+        if own := {name: step for name, step in own.items() if name in named}:
             job["let"] = {name: step.sql for name, step in own.items()}
         if typed:
-            written = {name for text in texts for name in parameters(text)} - own.keys()
             types = {s.name: s.sql for s in self.steps if s.kind == "argument"}
+            written = named - own.keys()
             job["parameters"] = {name: types[name] for name in types if name in written}
         return job, spans
 
@@ -293,6 +271,77 @@ class FunctionRecord:
         return Source(self.target.label, self.target.text, self.target.path)
 
 
+FunctionRunner = Callable[[str], Sequence[FunctionRecord]]
+"""Runner of functions on empty tables, which are created by a text of CREATE TABLE statements."""
+FunctionForms = Mapping[FunctionRecord, tuple[bool, bool]]
+"""Functions that have been run, each with the form of its job."""
+FORMS = ((True, False), (True, True), (False, True))
+"""Forms of the job of a function, the best first: with what it reads as ``let``, and with the types
+of its arguments.
+"""
+
+
+def build_with_functions(
+    records: Sequence[FunctionRecord], build: Callable[[FunctionForms], Workload]
+) -> Workload:
+    """Return a workload with the jobs of functions, each in the best form that is understood.
+
+    Parameters
+    ----------
+    records : sequence of FunctionRecord
+        Functions that have been run.
+    build : callable
+        Returns the workload with these functions in given forms.
+    """
+    forms = dict.fromkeys(records, FORMS[0])
+    work = build(forms)
+    for record in records:
+        missing = {*record.job_names} - work.jobs.keys()
+        for form in FORMS[1:] if missing and record.statements else ():
+            other = build(forms | {record: form})
+            if {*record.job_names} <= other.jobs.keys():
+                forms[record], work = form, other
+                break
+    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
+    return with_functions(work, records, any_value) if records else work
+
+
+def add_function_jobs(
+    functions: FunctionForms,
+    jobs: dict[str, Any],
+    sources: dict[str, Source],
+    spans: dict[str, list[tuple[int, int]]],
+) -> None:
+    """Add the jobs of functions to those of files, with their files and places.
+
+    Raises LitmusError if there is another job of the same name.
+    """
+    for record, (let, typed) in functions.items():
+        of = record.target
+        for name, (job, places) in record.jobs(let=let, typed=typed).items():
+            if name in sources or name in jobs:
+                raise LitmusError(
+                    f"{of.path}: another job has the name {name} as well; write --run"
+                    f" NAME={of.label}:{of.function}"
+                )
+            sources[name] = record.source()
+            spans[name] = places
+            if job["sql"]:
+                jobs[name] = job
+
+
+def _queries(records: Sequence[FunctionRecord]) -> dict[str, list[str]]:
+    """Return the jobs of each streaming query with Delta's sink, by the place of its start.
+
+    Two runs with other arguments may have one checkpoint, so they count as one query.
+    """
+    found: dict[str, list[str]] = {}
+    for record in records:
+        for job, step in record.sinks.items():
+            found.setdefault(record.place(step), []).append(job)
+    return found
+
+
 def with_functions(
     work: Workload, records: Sequence[FunctionRecord], without_let: Collection[str] = ()
 ) -> Workload:
@@ -303,14 +352,16 @@ def with_functions(
     unread: list[UnreadStatement] = []
     told: list[str] = []
     own = {record.target.name: record for record in records}
+    homes = {name: record for record in records for name in record.job_names}
     for one in work.unread:
-        record = own.get(one.job)
+        record = homes.get(one.job)
         if record is not None and one.location is not None:
             unread.append(replace(one, place=f"{one.location.file}:{one.location.line}"))
         else:
             unread.append(one)
     for name, record in own.items():
-        label, taken = record.target.label, {one.name for one in work.unread}
+        label = record.target.label
+        taken = {*(one.name for one in work.unread), *(one.name for one in work.statements)}
         gaps = [(s, s.problem) for s in record.steps if s.kind == "gap"]
         for step, problem in (*gaps, *record.unknown_paths(let=name not in without_let)):
             line = step.line or record.target.line
@@ -319,29 +370,28 @@ def with_functions(
                 called += "_"
             taken.add(called)
             place = Place(label, line, 1, line, record.target.path)
-            unread.append(UnreadStatement(called, name, problem, f"{label}:{line}", location=place))
+            job = record.job_name(step.stream)
+            unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", location=place))
         told += [
-            f"{record.place(s)}: {s.problem}; it is left out."
+            f"{record.place(s)}: {s.problem}{'; it is left out' if s.kind == 'left out' else ''}."
             for s in record.steps
-            if s.kind == "left out"
+            if s.kind in ("left out", "note")
         ]
-    of = [f"{r.target.name} ({r.target.label}:{r.target.line})" for r in records]
+    alone: set[tuple[str, str]] = set()
+    for begun, jobs in _queries(records).items():
+        told.append(
+            f"{begun}: no two runs of the streaming query {' or '.join(jobs)} overlap: both would"
+            " set the version of one application id, and Delta aborts the later commit with"
+            " ConcurrentTransactionException."
+        )
+        alone |= {(a, b) for a in jobs for b in jobs}
+    of = [f"{r.target.shown} ({r.target.place})" for r in records]
     told.append(
         "Each run of a function executes the statements that it executed on empty tables, with the"
-        f" values that its Python computed then: {', '.join(of)}."
+        f" arguments given here and the values that its Python computed then: {', '.join(of)}."
+        if any(record.target.values for record in records)
+        else "Each run of a function executes the statements that it executed on empty tables, with"
+        f" the values that its Python computed then: {', '.join(of)}."
     )
-    return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told))
-
-
-def check_function_names(targets: Sequence[FunctionTarget]) -> None:
-    """Refuse two functions of one name, which is the name of their job."""
-    seen: dict[str, FunctionTarget] = {}
-    for one in targets:
-        if not NAME.fullmatch(one.name):
-            raise IsolitmusError(f"'{one.name}' is not a name of a job; use letters, digits and _")
-        other = seen.setdefault(one.name, one)
-        if other is not one:
-            raise IsolitmusError(
-                f"two functions have the name {one.name}, in {other.path} and {one.path}; a job has"
-                " the name of its function, so rename one of them"
-            )
+    apart = work.apart | alone
+    return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told), apart=apart)

@@ -20,11 +20,12 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.files.job_reader import unread_job
-from isolitmus.specs.files.recorded_functions import with_functions
+from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
-from isolitmus.specs.files.workload_file import build_workload, workload_tables
+from isolitmus.specs.files.workload_file import build_workload, run_tables, workload_tables
 from isolitmus.specs.projects.databricks_notebook import read_notebook
+from isolitmus.specs.projects.jupyter_notebook import read_jupyter_notebook
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET
 from isolitmus.specs.sql.job_statements import commits_nothing, split_inserts, without_block
 from isolitmus.specs.sql.parameters import BLANK, PIECE
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
-    from isolitmus.specs.files.recorded_functions import FunctionRecord
-    from isolitmus.specs.projects.databricks_notebook import OtherCell
+    from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
+    from isolitmus.specs.projects.databricks_notebook import NotebookText
 
 __all__ = [
     "JobText",
@@ -82,15 +83,21 @@ class SqlFile(NamedTuple):
 
     source: Source
     """Its text, with blanks in the place of cells of a notebook that are no SQL."""
-    others: tuple[OtherCell, ...] = ()
-    """Cells of the notebook that are no SQL."""
+    notebook: NotebookText | None = None
+    """The notebook, if it is one."""
 
     def unread(self, job: str) -> Iterator[UnreadStatement]:
         """Yield the cells of the notebook that are no SQL, as statements of a job."""
-        for start, language in self.others:
+        for start, language in () if self.notebook is None else self.notebook.others:
             place = self.source.span(start, start)
             problem = f"{language} cell of a notebook; only its SQL cells are understood"
             yield UnreadStatement(job, job, problem, str(place), location=place)
+
+    def with_cell(self, one: UnreadStatement) -> UnreadStatement:
+        """Return a statement of the job with the number of its cell, where lines do not tell it."""
+        place = one.location
+        cell = self.notebook.cell_at(place.line) if self.notebook and place is not None else 0
+        return replace(one, problem=f"cell {cell}: {one.problem}") if cell else one
 
 
 class JobText(NamedTuple):
@@ -232,13 +239,16 @@ def read_sql_file(path: Path, label: str) -> SqlFile | None:
     The file is SQL or a notebook; None if it is neither.
     """
     text = read_text(path, LitmusError)
-    notebook = read_notebook(text, path.suffix[1:])
+    if path.suffix == ".ipynb":
+        notebook: NotebookText | None = read_jupyter_notebook(text, label)
+    else:
+        notebook = read_notebook(text, path.suffix[1:])
     if notebook is not None:
         text = notebook.sql
     elif path.suffix != ".sql":
         return None
     source = Source(label, parametrize_templates(text), path)
-    return SqlFile(source, () if notebook is None else notebook.others)
+    return SqlFile(source, notebook)
 
 
 def files_workload(
@@ -248,7 +258,7 @@ def files_workload(
     ddl: Path | None = None,
     logged: Sequence[LoggedDeclaration] = (),
     schedule: JobSchedule | None = None,
-    functions: Sequence[FunctionRecord] = (),
+    run: FunctionRunner | None = None,
     partial: bool = False,
     whole: bool = True,
 ) -> Workload:
@@ -267,8 +277,8 @@ def files_workload(
         Existing tables.
     schedule : JobSchedule, optional
         What may overlap, and which parameters are shared or distinct.
-    functions : sequence of FunctionRecord
-        Functions of PySpark that have been run; each is a job as well.
+    run : callable, optional
+        Runs functions of PySpark, which are jobs as well, on the tables of a DDL.
     partial : bool
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
@@ -285,45 +295,51 @@ def files_workload(
             )
         if (file := read_sql_file(path, label)) is not None:
             files[name] = file
-    of = [*(path.stem for path in paths), *(one.target.name for one in functions)]
-    name = " ".join(of) if folder is None else real_path(folder).name
+    records = () if run is None else run(_run_tables(files, folder, ddl, logged))
 
-    def build(forms: Mapping[FunctionRecord, tuple[bool, bool]]) -> Workload:
+    def build(forms: FunctionForms) -> Workload:
         return sql_workload(
             files, name, folder, ddl=ddl, logged=logged, schedule=schedule, functions=forms,
             each=folder is not None or bool(forms), partial=partial or bool(forms), whole=whole,
         )  # fmt: skip
 
-    best = dict.fromkeys(functions, FUNCTION_FORMS[0])
-    work = build(best)
-    if not functions:
-        return work
-    forms = dict(best)
-    for record in functions:
-        if record.target.name not in work.jobs:
-            forms[record] = _form(record, ddl, logged)
-    work = work if forms == best else build(forms)
-    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
-    return with_functions(work, functions, any_value)
+    of = [*(path.stem for path in paths), *(one.target.name for one in records)]
+    name = " ".join(of) if folder is None else real_path(folder).name
+    return build_with_functions(records, build)
 
 
-FUNCTION_FORMS = ((True, False), (True, True), (False, True))
-"""Forms of the job of a function, the best first: with what it reads as ``let``, and with the types
-of its arguments.
-"""
+def _run_tables(
+    files: Mapping[str, SqlFile],
+    folder: Path | None,
+    ddl: Path | None,
+    logged: Sequence[LoggedDeclaration],
+) -> str:
+    """Return the CREATE TABLE statements of the tables on which functions run."""
+    made = "" if ddl is None else read_text(ddl, LitmusError)
+    tables: dict[str, str] = {}
+    list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
+    own = {*tables}
+    for file in files.values():
+        with suppress(SqlError):
+            found = [*read_job_text(file.source).statements]
+            list(_take_tables(found, file.source, tables))
+    texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
+    if not texts and not logged:
+        raise IsolitmusError(_no_table(folder))
+    label = Source(str(folder or "")) if ddl is None else Source(ddl.name, made)
+    return run_tables(Node({"ddl": texts} if texts else {}, "", label), logged)
 
 
-def _form(
-    record: FunctionRecord, ddl: Path | None, logged: Sequence[LoggedDeclaration]
-) -> tuple[bool, bool]:
-    """Return the best other form in which a function's job is understood; if none, the first."""
-    for form in FUNCTION_FORMS[1:]:
-        alone = sql_workload(
-            {}, "", None, ddl=ddl, logged=logged, functions={record: form}, partial=True
+def _no_table(folder: Path | None) -> str:
+    if folder is None:
+        return (
+            "no table is declared; --run creates the tables empty, from --ddl FILE, --table FOLDER,"
+            " a workload file, or CREATE TABLE in the SQL files"
         )
-        if record.target.name in alone.jobs:
-            return form
-    return FUNCTION_FORMS[0]
+    return (
+        f"no file in {folder} creates a table that is understood; add CREATE TABLE name (column"
+        " TYPE, …) USING delta, --ddl FILE or --table FOLDER"
+    )
 
 
 def sql_workload(
@@ -335,7 +351,7 @@ def sql_workload(
     logged: Sequence[LoggedDeclaration] = (),
     created: Sequence[SqlFile] = (),
     schedule: JobSchedule | None = None,
-    functions: Mapping[FunctionRecord, tuple[bool, bool]] = MappingProxyType({}),
+    functions: FunctionForms = MappingProxyType({}),
     each: bool = True,
     partial: bool = False,
     whole: bool = True,
@@ -359,7 +375,7 @@ def sql_workload(
     schedule : JobSchedule, optional
         What may overlap.
     functions : mapping of FunctionRecord to (bool, bool)
-        Functions of PySpark, each with one of `FUNCTION_FORMS`.
+        Functions of PySpark, each with the form of its job.
     each : bool
         Whether jobs may create tables, and what is wrong with one is left out; otherwise it is an
         error.
@@ -412,13 +428,10 @@ def sql_workload(
             every = " AND ".join(f"({condition})" for condition in known)
             jobs[job]["where"] = known[0] if len(known) == 1 else every
     sources = {job: file.source for job, file in files.items()}
-    _add_functions(functions, jobs, sources, spans)
+    add_function_jobs(functions, jobs, sources, spans)
     texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
     if not texts and not logged:
-        raise IsolitmusError(
-            f"no file in {folder} creates a table that is understood; add CREATE TABLE name (column"
-            " TYPE, …) USING delta, --ddl FILE or --table FOLDER"
-        )
+        raise IsolitmusError(_no_table(folder))
     label = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
     work = build_workload(
@@ -426,27 +439,11 @@ def sql_workload(
         each=each, partial=partial, whole=whole,
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
-    return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
-
-
-def _add_functions(
-    functions: Mapping[FunctionRecord, tuple[bool, bool]],
-    jobs: dict[str, Any],
-    sources: dict[str, Source],
-    spans: dict[str, list[tuple[int, int]]],
-) -> None:
-    """Add the jobs of functions to those of files."""
-    for record, (let, typed) in functions.items():
-        name = record.target.name
-        if name in sources:
-            raise LitmusError(
-                f"{record.target.path}: a file has the name {name} as well, and jobs have the names"
-                " of files and functions; rename one of them"
-            )
-        sources[name] = record.source()
-        job, spans[name] = record.job(let=let, typed=typed)
-        if job["sql"]:
-            jobs[name] = job
+    with_cells = [
+        files[left.job].with_cell(left) if left.job in files else left
+        for left in (*work.unread, *unread)
+    ]
+    return replace(work, left_out=(*work.left_out, *told), unread=tuple(with_cells))
 
 
 def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:

@@ -15,11 +15,12 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, Workload
-from isolitmus.specs.disk.input_files import ENTRIES
+from isolitmus.specs.disk.input_files import ENTRIES, real_path
 from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
-from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
+from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
@@ -29,7 +30,7 @@ from isolitmus.specs.sql.source_text import errors_in_file
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
@@ -37,10 +38,11 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import JobStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["WorkloadTables", "build_workload", "read_workload", "workload_tables"]
+__all__ = ["WorkloadTables", "build_workload", "read_workload", "run_tables", "workload_tables"]
 
 
 class WorkloadTables(NamedTuple):
@@ -218,6 +220,35 @@ def _level(document: Node, level: object) -> str | None:
     return folded[level.lower()]
 
 
+def run_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> str:
+    """Return the CREATE TABLE statements of a document's tables, and of tables with a log.
+
+    A table with a log has its folder as LOCATION. A table of the DDL that has a log as well is
+    that of the DDL.
+
+    Examples
+    --------
+    >>> source = Source("f.toml", "table.columns = 'id INT'")
+    >>> run_tables(source.node(), ())
+    'CREATE TABLE t (id INT) USING delta'
+    """
+    declared = _declared(document)
+    if declared is None and not logged:
+        document.refuse("no table is declared; functions run on tables, which are created empty")
+    ddl = document.value.get("ddl", [])
+    texts = [ddl] if isinstance(ddl, str) else [*ddl]
+    schemas = {} if declared is None else declared.schemas
+    if not texts:
+        texts = [table_ddl(name, schema) for name, schema in schemas.items()]
+    known = {name.lower() for name in schemas}
+    same = len(schemas) == len(logged) == 1 and not logged[0].named
+    for one, (name, schema) in zip(logged, _logged(document, logged).items(), strict=True):
+        if name.lower() not in known and not same:
+            folder = str(real_path(one.folder)).replace("'", "\\'")
+            texts.append(f"{table_ddl(name, schema)} LOCATION '{folder}'")
+    return "\n;\n".join(texts)
+
+
 KNOWN = (
     "title",
     "ddl",
@@ -233,7 +264,11 @@ KNOWN = (
 
 
 def read_workload(
-    text: str, name: str, path: Path | None = None, logged: Sequence[LoggedDeclaration] = ()
+    text: str,
+    name: str,
+    path: Path | None = None,
+    logged: Sequence[LoggedDeclaration] = (),
+    run: FunctionRunner | None = None,
 ) -> Workload:
     """Return the workload in a text.
 
@@ -247,6 +282,8 @@ def read_workload(
         Path of the file.
     logged : sequence of LoggedDeclaration
         Existing tables, which the file need not declare.
+    run : callable, optional
+        Runs functions of PySpark, which are jobs beside those of the file, on its tables.
 
     Raises
     ------
@@ -266,7 +303,23 @@ def read_workload(
     ({'day': 'DATE'}, "day < DATE '2026-01-01'")
     """
     label = path.name if path is not None else f"{name}.toml"
-    return build_workload(Source(label, text, path).node(), name, path, logged=logged)
+    document = Source(label, text, path).node()
+    if run is None:
+        return build_workload(document, name, path, logged=logged)
+    document.keys(KNOWN)
+    given = document.get("jobs", dict, {})
+
+    def build(functions: FunctionForms) -> Workload:
+        jobs = dict(given)
+        sources: dict[str, Source] = {}
+        spans: dict[str, list[tuple[int, int]]] = {}
+        add_function_jobs(functions, jobs, sources, spans)
+        whole = Node({**document.value, "jobs": jobs}, "", document.source)
+        return build_workload(
+            whole, name, path, sources, logged, spans=spans, each={*sources}, partial=True
+        )
+
+    return build_with_functions(run(run_tables(document, logged)), build)
 
 
 def build_workload(
@@ -278,7 +331,7 @@ def build_workload(
     *,
     spans: Mapping[str, Sequence[tuple[int, int]]] | None = None,
     schedule: JobSchedule | None = None,
-    each: bool = False,
+    each: bool | Collection[str] = False,
     partial: bool = False,
     whole: bool = True,
 ) -> Workload:
@@ -293,7 +346,7 @@ def build_workload(
     path : Path, optional
         Path of the file.
     sources : mapping of str to Source, optional
-        File of each job, if each has its own.
+        File of each job that is not in the document's.
     logged : sequence of LoggedDeclaration
         Existing tables, which the document need not declare.
     spans : mapping of str to sequence of (int, int), optional
@@ -301,8 +354,9 @@ def build_workload(
     schedule : JobSchedule, optional
         What may overlap, and which parameters are shared or distinct; by default the keys
         `shared`, `distinct` and `apart` of the document.
-    each : bool
-        Whether a job with a mistake is left out as not understood; otherwise it is an error.
+    each : bool or collection of str
+        Whether a job with a mistake is left out as not understood, or the jobs for which that
+        holds; otherwise it is an error.
     partial : bool
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
@@ -329,17 +383,17 @@ def build_workload(
     if not given.value and not partial:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
     for job, node in given.items():
-        if sources is not None:
+        if sources is not None and job in sources:
             node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - same job
         try:
             jobs[job] = reader.job(job, node, (spans or {}).get(job, ()))
         except (LitmusError, SqlError) as error:
-            if not each:
+            if not (each if isinstance(each, bool) else job in each):
                 raise
             reader.leave_out(job, node, error)
     _refuse_one_name(jobs, given)
     title = document.get("title", str, name)
-    named = {*jobs, *(one.job for one, _ in reader.unread)}
+    named = {*jobs, *(one.job for one, _ in reader.unread), *(sources or ())}
     if whole:
         schedule.check_jobs(named)
     apart = _apart(given, jobs) | {*schedule.pairs(dict.fromkeys(named, ()))}

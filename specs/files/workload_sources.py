@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.workload import JobStatement
-    from isolitmus.specs.files.recorded_functions import FunctionRecord
+    from isolitmus.specs.files.recorded_functions import FunctionRunner
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
 __all__ = ["as_workload", "replace_statement", "workload", "workloads"]
@@ -43,7 +43,7 @@ def workload(
     *names: str,
     ddl: Path | None = None,
     tables: Sequence[str] = (),
-    functions: Sequence[FunctionRecord] = (),
+    run: FunctionRunner | None = None,
 ) -> Workload:
     """Return the workload with this name, in this file, or of these SQL files.
 
@@ -57,8 +57,9 @@ def workload(
         File with the CREATE TABLE statements for SQL files.
     tables : sequence of str
         Folders of Delta tables whose logs declare them, each FOLDER or NAME=FOLDER.
-    functions : sequence of FunctionRecord
-        Functions of PySpark that have been run, beside SQL files or alone.
+    run : callable, optional
+        Runs functions of PySpark on the tables of a DDL; they are jobs beside those of a workload
+        file or of SQL files, or alone.
 
     Examples
     --------
@@ -69,33 +70,32 @@ def workload(
     known = shipped_files("workloads")
     folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
     if folder is not None and (manifest := find_manifest(folder)) is not None:
-        _refuse_functions(functions, f"{folder} is a dbt project")
+        _refuse_functions(run, f"{folder} is a dbt project")
         from isolitmus.specs.files.project_workload import read_project_workload
 
         home = folder if folder.is_dir() else folder.absolute().parent.parent
         return read_project_workload(manifest, home, split_statements, ddl, logged)
     if folder is not None and (root := find_bundle(folder)) is not None:
-        _refuse_functions(functions, f"{folder} is a Databricks bundle")
+        _refuse_functions(run, f"{folder} is a Databricks bundle")
         from isolitmus.specs.files.bundle_workload import read_bundle_workload
 
         return read_bundle_workload(root, ddl, logged).workload
     if folder is not None and folder.is_dir():
         paths = sql_files(folder, ddl)
-        return files_workload(paths, folder, ddl=ddl, logged=logged, functions=functions)
+        return files_workload(paths, folder, ddl=ddl, logged=logged, run=run)
     texts = [name for name in names if name.endswith(".sql")]
-    if texts or (functions and not names):
+    if texts or (run is not None and not names):
         other = next((name for name in names if name not in texts), None)
         if other is not None:
             raise IsolitmusError(
                 f"'{other}' is not an SQL file, but the others are; give only NAME.sql files"
             )
-        if ddl is None and not logged:
+        if ddl is None and not logged and run is None:
             raise IsolitmusError(
                 "SQL files do not declare the table; add --ddl FILE or --table FOLDER"
             )
         paths = [Path(name) for name in texts]
-        return files_workload(paths, ddl=ddl, logged=logged, functions=functions)
-    _refuse_functions(functions, "a workload file is given")
+        return files_workload(paths, ddl=ddl, logged=logged, run=run)
     if len(names) != 1:
         raise IsolitmusError(f"{', '.join(names)}: give one workload file, or SQL files")
     if ddl is not None:
@@ -107,14 +107,15 @@ def workload(
             f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml, files"
             " NAME.sql, or their folder"
         )
-    return read_workload(read_text(path, LitmusError), path.stem, path, logged)
+    return read_workload(read_text(path, LitmusError), path.stem, path, logged, run)
 
 
-def _refuse_functions(functions: Sequence[FunctionRecord], given: str) -> None:
-    """Refuse functions beside what has jobs of its own."""
-    if functions:
+def _refuse_functions(run: FunctionRunner | None, given: str) -> None:
+    """Refuse functions beside the jobs of a project."""
+    if run is not None:
         raise IsolitmusError(
-            f"{given}, which has its own jobs; --run is for SQL files and their folders, or alone"
+            f"{given}, whose jobs are those of the project; --run is for a workload file, SQL files"
+            " and their folders, or alone"
         )
 
 

@@ -34,7 +34,7 @@ NOTHING = ("condition_task", "run_job_task")
 """Kinds of tasks that execute no statement themselves."""
 REMOTE = re.compile(r"^(?:/|dbfs:|s3:|abfss:|gs:|https?:)")
 ROOT_PATHS = ("workspace.file_path", "workspace.root_path/files")
-NOTEBOOKS = (".py", ".scala", ".r", ".R")
+NOTEBOOKS = (".py", ".scala", ".r", ".R", ".ipynb")
 PROBLEMS = {
     "dbt_task": "dbt task; its models are read if the folder of the dbt project is given",
     "pipeline_task": "pipeline; what it writes is not understood",
@@ -422,7 +422,7 @@ class _BundleReader:
         if not real_path(path).is_relative_to(real_path(self.folder)):
             return None, f"'{text}' is outside of the bundle's folder, which is all that is read"
         if not is_file(path):
-            whole = (path.name + one for one in (".sql", ".py"))
+            whole = (path.name + one for one in (".sql", ".py", ".ipynb"))
             meant = next((f"; write '{one}'" for one in whole if is_file(path.with_name(one))), "")
             return None, f"there is no file '{text}'{meant}"
         if path.suffix == ".sql" or (kind == "notebook_task" and path.suffix in NOTEBOOKS):

@@ -13,7 +13,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["NotebookText", "OtherCell", "read_notebook"]
+from isolitmus.specs.projects.python_cells import read_python_cell
+
+__all__ = ["TEXTS", "NotebookText", "OtherCell", "read_notebook"]
 
 LANGUAGES = {"sql": "sql", "py": "python", "r": "r", "scala": "scala"}
 """Language of a notebook, by the ending of its file."""
@@ -40,6 +42,12 @@ class NotebookText(NamedTuple):
     sql: str
     """Text as long as that of the notebook; a semicolon ends each cell."""
     others: tuple[OtherCell, ...]
+    cells: tuple[tuple[int, int], ...] = ()
+    """First line of each cell, with its number; empty if lines suffice to find a cell."""
+
+    def cell_at(self, line: int) -> int:
+        """Return the number of the cell in whose lines a line is; 0 if it is in none."""
+        return max((number for first, number in self.cells if first <= line), default=0)
 
 
 def read_notebook(text: str, ending: str = "sql") -> NotebookText | None:
@@ -99,6 +107,9 @@ def _read_cell(cell: str, language: str) -> tuple[str, str | None]:
         if language == "sql":
             return cell, None
         executes = any(line and not line.startswith(sign) for line in lines)
+        found = read_python_cell(cell) if executes and language == "python" else None
+        if found is not None:
+            return found, None
         return _blank(cell), language if executes else None
     said = magic["language"].lower()
     if said != "sql":

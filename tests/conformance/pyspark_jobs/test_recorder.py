@@ -8,7 +8,9 @@ import pytest
 
 from isolitmus.conformance.pyspark_jobs.child import record_function
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
+from isolitmus.conformance.pyspark_jobs.sql_texts import SUBSTITUTION
 from isolitmus.model.errors import LitmusError
+from isolitmus.specs.files.function_targets import read_function_target
 from isolitmus.specs.sql.spark_plans import PlanWriter
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -95,6 +97,37 @@ def elsewhere(spark):
     spark.sql("CREATE DATABASE d LOCATION '/lake/db'")
     spark.table("sales").write.option("mergeSchema", "true").mode("append").saveAsTable("totals")
 
+def streams(spark):
+    source = spark.readStream.table("arrivals").where("id > 3").withWatermark("seen", "1 day")
+    rows = source.select("id", "customer", "amount", "day")
+    started = rows.writeStream.option("checkpointLocation", "/lake/c").trigger(availableNow=True)
+    query = started.toTable("sales")
+    query.awaitTermination()
+    new = spark.readStream.format("kafka").option("subscribe", "x").load()
+    new.groupBy("timestamp").count().select(F.col("timestamp").cast("DATE").alias("day"), F.col("count").alias("n")
+        ).writeStream.format("delta").outputMode("complete").trigger(once=True).start("/lake/totals").stop()
+    spark.readStream.schema("id BIGINT").json("/lake/in").writeStream.toTable("sales")
+    spark.readStream.format("delta").load("/lake/totals").writeStream.toTable("totals")
+    spark.readStream.format("delta").load("/lake/totals").writeStream.toTable("other")
+    new.writeStream.format("console").start()
+    spark.streams.awaitAnyTermination()
+    spark.sql("OPTIMIZE sales")
+
+def by_batch(spark):
+    def upsert(batch, number):
+        if batch.isEmpty():
+            return
+        t = DeltaTable.forName(spark, "sales").alias("t")
+        t.merge(batch.alias("b"), "t.id = b.id").whenMatchedDelete().execute()
+        batch.write.mode("append").option("txnAppId", "x").option("txnVersion", number).saveAsTable("sales")
+
+    q = spark.readStream.table("arrivals").drop("seen").writeStream.foreachBatch(upsert).start()
+    while q.isActive:
+        q.processAllAvailable()
+
+def arguments(spark, day, batch=3):
+    spark.sql(f"DELETE FROM sales WHERE day = DATE '{day}' AND id = {batch}")
+
 def writes_a_file(spark):
     spark.sql("DELETE FROM sales")
     open("kept.txt", "w")
@@ -117,7 +150,7 @@ def record(session, tmp_path_factory):
     def run(function, ddl=DDL):
         found = []
         ddl = ddl.replace("/lake", str(lake))
-        record_function(session, file, function, ddl, found.append)
+        record_function(session, read_function_target(f"{file}:{function}"), ddl, found.append)
         assert not [*lake.iterdir()]
         return json.loads(json.dumps(found).replace(str(lake), "/lake"))
 
@@ -130,7 +163,10 @@ def statements(records):
 
 def test_statements_as_text(record):
     mode = "SET spark.sql.sources.partitionOverwriteMode"
-    assert statements(record("by_text")) == [
+    records = record("by_text")
+    (note,) = [one for one in records if one["kind"] == "note"]
+    assert "raises UNBOUND_SQL_PARAMETER" in note["problem"]
+    assert statements(records) == [
         f"{mode} = dynamic",
         "ALTER TABLE sales SET TBLPROPERTIES ('reviewed' = 'yes')",
         f"{mode} = static",
@@ -232,6 +268,54 @@ def test_nothing_is_written_elsewhere(record):
     ]
 
 
+def test_batches_of_streams(record):
+    records = record("streams")[1:]
+    line = JOBS[: JOBS.index("def streams")].count("\n") + 1
+    rows = "FROM (SELECT CAST(spark_globallimit(arrivals.id) AS BIGINT) AS id"
+    told = [(one.get("stream", 0) and one["stream"] - line, one.get("sink", ""), one["kind"],
+             one.get("sql") or one["problem"]) for one in records]  # fmt: skip
+    assert [one[:3] for one in told] == [
+        (4, "sales", "statement"),
+        (8, "totals", "statement"),
+        (9, "sales", "statement"),
+        (0, "", "gap"),
+        (0, "", "gap"),
+        (0, "", "left out"),
+        (0, "", "statement"),
+    ]
+    texts = [one[3] for one in told]
+    assert texts[0].startswith("INSERT INTO sales SELECT id, customer, amount, day ")
+    assert rows in texts[0]
+    assert texts[1].startswith(
+        "INSERT OVERWRITE totals SELECT CAST(day AS DATE) AS day, CAST(n AS "
+    )
+    assert texts[1].endswith("FROM rows_from_python")
+    assert texts[2].startswith("INSERT INTO sales (id) SELECT CAST(id AS BIGINT) AS id FROM rows_")
+    assert texts[3:] == [
+        "a stream that writes to totals, which it reads, is not understood",
+        "a stream writes to the table other, which no DDL declares; add its CREATE TABLE",
+        "a stream is written to console",
+        "OPTIMIZE sales",
+    ]
+
+
+def test_the_function_of_a_batch_is_called_once(record):
+    records = record("by_batch")[1:]
+    first, second = records
+    assert first["stream"] == second["stream"] > 0
+    assert (first["sink"], first["kind"], second["kind"]) == ("", "statement", "gap")
+    assert "FROM arrivals) AS q) AS b ON t.id = b.id WHEN MATCHED THEN DELETE" in first["sql"]
+    assert second["problem"] == (
+        "a write to sales with an idempotent write (txnAppId) is not understood"
+    )
+
+
+def test_the_arguments_of_a_call(record):
+    assert statements(record("arguments(day='2026-01-01')")) == [
+        "DELETE FROM sales WHERE day = DATE '2026-01-01' AND id = 3"
+    ]
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -247,6 +331,14 @@ def test_a_function_that_does_not_return(record, function, said):
     assert said in last["problem"]
     assert len(statements(before)) == (function != "unknown_path")
     assert not Path("kept.txt").exists()
+
+
+def test_delta_does_not_bind_the_arguments_of_a_text(session):
+    spark = session.fresh()
+    with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
+        spark.sql("SELECT :x AS x", args={"x": 3})
+    spark.conf.set(SUBSTITUTION, "true")
+    assert spark.sql("SELECT :x AS x", args={"x": 3}).first().x == 3
 
 
 def test_ddl_that_spark_does_not_take(record):
@@ -319,7 +411,7 @@ def test_the_recorded_statements_change_a_table_as_the_function_does(session, tm
 
     for name in ("append", "fewer", "overwrite", "partitions", "condition", "merge", "change"):
         found = []
-        record_function(session, file, name, ddl, found.append)
+        record_function(session, read_function_target(f"{file}:{name}"), ddl, found.append)
         texts = statements(found)
         assert texts, found
         done = result(lambda name=name: module[name](spark))

@@ -187,6 +187,28 @@ def test_a_task_that_is_not_understood_leaves_the_others_their_answers(case, tmp
     ] == ["apart"]
 
 
+def test_jupyter_notebooks_of_a_bundle(tmp_path):
+    tasks = [{"task_key": k, "notebook_task": {"notebook_path": f"{k}.ipynb"}} for k in "xyz"]
+    written(tmp_path, {"j": {"tasks": tasks}})
+    lines = ["%sql\n", "DELETE FROM t;\n", "DELETE FROM nowhere"]
+    cells = [{"cell_type": "code", "source": one} for one in (["print(1)"], lines)]
+    text = json.dumps({"cells": cells, "metadata": {}}, indent=1)
+    (tmp_path / "x.ipynb").write_text(text, "utf-8")
+    (tmp_path / "y.ipynb").write_text(text[: len(text) // 2], "utf-8")
+    (tmp_path / "z.ipynb").write_text("{}", "utf-8")
+    found = workload(str(tmp_path))
+    (one,) = found.statements
+    assert str(one.location) == "x.ipynb:13:6"
+    told = {str(left.place): left.problem for left in found.unread}
+    assert told.pop("x.ipynb:14:18").startswith("cell 2: unknown table 'nowhere'")
+    assert told.pop("x.ipynb:6:6") == (
+        "cell 1: python cell of a notebook; only its SQL cells are understood"
+    )
+    first, second = told.values()
+    assert first.startswith("y.ipynb: not a notebook: not JSON: ")
+    assert second == "z.ipynb: not a notebook: it has no list 'cells' (nbformat 4)"
+
+
 def test_a_bundle_of_which_nothing_is_understood_is_an_error(tmp_path):
     tasks = [{"task_key": "y", "spark_python_task": {"python_file": "a.py"}}]
     written(tmp_path, {"j": {"tasks": tasks}})

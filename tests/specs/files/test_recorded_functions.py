@@ -1,5 +1,6 @@
-"""Records of functions as jobs: results of reads, paths, places; what is wrong with ``--run``."""
+"""Records of functions as jobs: results of reads, paths, places, tables; beside other jobs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,11 @@ import pytest
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
-from isolitmus.specs.files.recorded_functions import (
-    FunctionRecord,
-    FunctionTarget,
-    check_function_names,
-    read_function_target,
-)
+from isolitmus.specs.files.function_targets import FunctionTarget
+from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.recorded_functions import FunctionRecord
+from isolitmus.specs.files.sql_jobs import split_statements
+from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.workload_sources import workload
 
 DDL = """
@@ -30,9 +30,16 @@ def made(tmp_path):
     def build(*steps, files=()):
         target = FunctionTarget(tmp_path / "job.py", "load", 1, FILE)
         record = FunctionRecord.of(target, steps)
-        return record, workload(*files, ddl=ddl, functions=[record])
+        return record, workload(*files, ddl=ddl, run=lambda _: [record])
 
     return build
+
+
+@pytest.fixture
+def record(tmp_path):
+    """record(step, …): a function's record."""
+    target = FunctionTarget(tmp_path / "job.py", "load", 1, FILE)
+    return lambda *steps: FunctionRecord.of(target, steps)
 
 
 def statement(line, sql):
@@ -124,7 +131,7 @@ def test_functions_beside_sql_files(made, tmp_path):
     _, work = made(statement(3, "DELETE FROM t"), files=[str(tmp_path / "clean.sql")])
     assert [*work.jobs] == ["clean", "load"]
     (tmp_path / "load.sql").write_text("DELETE FROM t")
-    with pytest.raises(IsolitmusError, match="a file has the name load as well"):
+    with pytest.raises(IsolitmusError, match="another job has the name load as well"):
         made(statement(3, "DELETE FROM t"), files=[str(tmp_path / "load.sql")])
 
 
@@ -136,42 +143,173 @@ def test_a_function_without_statements_has_no_job(made):
     ]
 
 
+def test_what_differs_from_a_run_of_the_program_is_an_assumption(made):
+    note = {"kind": "note", "line": 2, "problem": "spark.sql(text, args=…) raises an error"}
+    record, work = made(note, statement(3, "DELETE FROM t"))
+    assert work.left_out[-2] == "job.py:2: spark.sql(text, args=…) raises an error."
+    assert [*record.lines()][1] == "  job.py:2  note: spark.sql(text, args=…) raises an error"
+
+
+def batch(line, sql, sink=""):
+    return {**statement(line, sql), "stream": line, "sink": sink}
+
+
+def test_a_batch_of_a_stream_never_meets_another_of_the_same_query(made):
+    record, work = made(batch(3, "INSERT INTO t SELECT id, 1, day FROM s", "t"))
+    assert [*work.jobs] == ["load"]
+    assert not work.overlap("load", "load")
+    assert work.left_out[-2] == (
+        "job.py:3: no two runs of the streaming query load overlap: both would set the version of"
+        " one application id, and Delta aborts the later commit with ConcurrentTransactionException."
+    )
+    assert [*record.lines()][1] == (
+        "  job.py:3  each batch of a stream: INSERT INTO t SELECT id, 1, day FROM s"
+    )
+
+
+def test_two_calls_of_a_function_may_start_one_streaming_query(made, tmp_path):
+    one, _ = made(batch(3, "INSERT INTO t SELECT id, 1, day FROM s", "t"))
+    two = FunctionRecord(one.target._replace(title="early"), one.steps)
+    work = workload(ddl=tmp_path / "ddl.sql", run=lambda _: [one, two])
+    assert not work.overlap("load", "early")
+    assert "the streaming query load or early overlap" in work.left_out[-2]
+
+
+def test_the_batches_of_a_stream_run_beside_the_rest_of_a_function(made):
+    _, work = made(
+        statement(2, "DELETE FROM t"),
+        batch(3, "INSERT INTO t SELECT id, 1, day FROM s", "t"),
+        batch(4, "INSERT INTO t VALUES (1, 1, NULL)"),
+        {**read(4, "SELECT id FROM s"), "stream": 4},
+        {"kind": "gap", "line": 4, "problem": "what has no SQL", "stream": 4},
+    )
+    assert [*work.jobs] == ["load", "load_line3", "load_line4"]
+    found = {job: [one.sql[:6] for one in of.statements] for job, of in work.jobs.items()}
+    assert found == {
+        "load": ["DELETE"],
+        "load_line3": ["INSERT"],
+        "load_line4": ["INSERT", "SELECT"],
+    }
+    alone = [job for job in work.jobs if not work.overlap(job, job)]
+    assert alone == ["load_line3"]
+    assert work.overlap("load", "load_line3")
+    (unread,) = work.unread
+    assert (unread.job, unread.place) == ("load_line4", "job.py:4")
+
+
+BESIDE = """
+ddl = "CREATE TABLE t (id BIGINT, n BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+apart = [["load", "clean"]]
+[jobs]
+clean = "DELETE FROM t WHERE day = :day"
+"""
+
+
+def test_functions_beside_a_workload_file(record, tmp_path):
+    path = tmp_path / "w.toml"
+    path.write_text(BESIDE)
+    one = record(statement(3, "DELETE FROM t"), statement(4, "DELETE FROM nowhere"))
+    created = []
+
+    def run(ddl):
+        created.append(ddl)
+        return [one]
+
+    work = workload(str(path), run=run)
+    assert [*work.jobs] == ["clean", "load"]
+    assert created == [
+        "CREATE TABLE t (id BIGINT, n BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+    ]
+    assert not work.overlap("load", "clean")
+    assert str(work.statements[1].location) == "job.py:3:5"
+    assert [(one.name, one.place) for one in work.unread] == [("load_2", "job.py:4")]
+    path.write_text(BESIDE.replace("clean", "load"))
+    with pytest.raises(IsolitmusError, match="another job has the name load as well"):
+        workload(str(path), run=lambda _: [one])
+    path.write_text(f"{BESIDE}late = {{ sqll = 'DELETE FROM t' }}")
+    with pytest.raises(IsolitmusError, match=r"w.toml:6: .*sqll"):
+        workload(str(path), run=lambda _: [one])
+
+
+def test_a_workload_file_may_have_only_tables(record, tmp_path):
+    path = tmp_path / "w.toml"
+    path.write_text("table = { columns = 'id BIGINT' }\napart = [['load', 'load']]\n")
+    work = workload(str(path), run=lambda _: [record(statement(3, "DELETE FROM t"))])
+    assert [*work.jobs] == ["load"]
+    assert not work.overlap("load", "load")
+    path.write_text("title = 'no table'\n")
+    with pytest.raises(IsolitmusError, match=r"w.toml: no table is declared"):
+        workload(str(path), run=lambda _: [record()])
+
+
+def test_functions_beside_a_folder_that_creates_tables(record, tmp_path):
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    (folder / "a.sql").write_text("CREATE TABLE t (id BIGINT); DELETE FROM t -- all")
+    created = []
+
+    def run(ddl):
+        created.append(ddl)
+        return [record(statement(3, "DELETE FROM t"))]
+
+    assert [*workload(str(folder), run=run).jobs] == ["a", "load"]
+    assert [*workload(str(folder / "a.sql"), run=run).jobs] == ["a", "load"]
+    assert created == ["CREATE TABLE t (id BIGINT)"] * 2
+    (folder / "a.sql").write_text("DELETE FROM t")
+    with pytest.raises(IsolitmusError, match=r"no file in .*jobs creates a table"):
+        workload(str(folder), run=run)
+
+
+def test_a_table_with_a_log_is_created_with_its_folder(record, tmp_path):
+    made = read_declared_table(f"events={made_table(tmp_path / 'it')}")
+    created = []
+
+    def run(ddl):
+        created.append(ddl)
+        return [record(statement(3, "DELETE FROM events WHERE id = 3"))]
+
+    work = workload(tables=[f"events={made.folder}"], run=run)
+    assert [*work.jobs] == ["load"]
+    (text,) = created
+    assert text.startswith("CREATE TABLE events (id BIGINT) USING delta")
+    assert text.endswith(f" LOCATION '{made.folder}'")
+    assert [read_ddl(one, "").name for one in split_statements(text)] == ["events"]
+
+
+def made_table(folder):
+    (folder / "_delta_log").mkdir(parents=True)
+    columns = [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]
+    schema = json.dumps({"type": "struct", "fields": columns})
+    actions = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {"id": "x", "schemaString": schema, "partitionColumns": [],
+                      "configuration": {}, "format": {"provider": "parquet", "options": {}}}},
+    ]  # fmt: skip
+    log = "\n".join(map(json.dumps, actions)) + "\n"
+    (folder / "_delta_log" / f"{0:020}.json").write_text(log)
+    return folder
+
+
 @pytest.mark.parametrize(
-    ("text", "given", "said"),
-    [
-        ("", "job.py", "--run is 'job.py'; write FILE.py:FUNCTION"),
-        ("", "job.sql:f", "--run is 'job.sql:f'; write FILE.py:FUNCTION"),
-        ("", "job.py:f", "job.py has no function 'f'; it defines no function at its top"),
-        ("def load(): pass", "job.py:lod", "job.py has no function 'lod'; did you mean 'load'?"),
-        ("def f(:\n", "job.py:f", "job.py:1:7: not Python: "),
-        ("x = 1\nasync def f(): pass", "job.py:f", "job.py:2: f is asynchronous"),
-        ("def f(spark, day, *, n): pass", "job.py:f", "job.py:1: f also needs day and n; give"),
-        ("def f(): pass\0", "job.py:f", "job.py"),
-    ],
+    ("file", "said"), [("dbt_project.yml", "a dbt"), ("databricks.yml", "a Databricks")]
 )
-def test_what_is_wrong_with_run(tmp_path, monkeypatch, text, given, said):
-    monkeypatch.chdir(tmp_path)
-    Path("job.py").write_text(text)
-    with pytest.raises(IsolitmusError) as caught:
-        read_function_target(given)
-    assert str(caught.value).startswith(said)
-
-
-def test_two_functions_of_one_name(tmp_path):
-    one = FunctionTarget(tmp_path / "a.py", "f", 1, "")
-    with pytest.raises(IsolitmusError, match="two functions have the name f"):
-        check_function_names([one, one._replace(path=tmp_path / "b.py")])
-    with pytest.raises(IsolitmusError, match="is not a name of a job"):
-        check_function_names([one._replace(function="é")])
+def test_functions_beside_a_project(record, tmp_path, file, said):
+    (tmp_path / file).write_text("resources: {}\n")
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "manifest.json").write_text("{}")
+    with pytest.raises(IsolitmusError, match=rf"is {said}.*--run is for"):
+        workload(str(tmp_path), run=lambda _: [record()])
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--run", "job.py:load"], "--run needs --ddl FILE"),
+        (["--run", "job.py:load"], "no table is declared; --run creates the tables empty, from"),
         (["--run", "nowhere.py:load", "--ddl", "ddl.sql"], "cannot read nowhere.py"),
         (["--run", "job.py:load", "--ddl", "none.sql"], "cannot read none.sql"),
-        (["shop", "--run", "job.py:load", "--ddl", "ddl.sql"], "'shop' has its own jobs; --run"),
+        (["shop", "--run", "job.py:load", "--ddl", "ddl.sql"], "--ddl is for SQL files only"),
+        (["shp", "--run", "job.py:load"], "unknown workload 'shp'"),
+        (["shop", "ddl.sql", "--run", "job.py:load"], "'shop' is not an SQL file, but the others"),
         ([], "no jobs are given; name a workload"),
     ],
 )

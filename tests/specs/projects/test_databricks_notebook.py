@@ -61,6 +61,14 @@ def test_a_cell_that_executes_nothing_is_not_told(body):
     assert read_notebook(f"# Databricks notebook source\n{body}\n", "py").others == ()
 
 
+def test_a_cell_of_python_that_executes_sql():
+    text = "# Databricks notebook source\nspark.sql('DELETE FROM t')\n# COMMAND ----------\nf()\n"
+    found = read_notebook(text, "py")
+    assert found.sql.replace(" ", "").strip() == "DELETEFROMt;\n;"
+    (left,) = found.others
+    assert text[left.start :] == "f()\n"
+
+
 def test_titles_and_widgets_of_a_notebook(tmp_path):
     path = tmp_path / "n.sql"
     path.write_text(

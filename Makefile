@@ -55,6 +55,7 @@ bench: env
 	$(BIN)/python bench/locks.py
 	$(BIN)/python bench/walks.py
 	$(BIN)/python bench/jobs.py
+	$(BIN)/python bench/invariants.py
 	$(BIN)/python bench/constructs.py
 	$(BIN)/python bench/lint.py
 	$(BIN)/python bench/recorded.py

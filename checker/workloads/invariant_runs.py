@@ -24,7 +24,7 @@ from isolitmus.checker.workloads.counterexamples import (
 )
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
-from isolitmus.model.invariant import BEFORE, TableVersions
+from isolitmus.model.invariant import BEFORE, Reference, TableVersions
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.sql.types import is_opaque
 
@@ -119,7 +119,8 @@ class InvariantRuns:
         """Yield at most one violation for each schedule, with the values of a model."""
         try:
             proposal = proposal_of(self.instances, model, question.roles)
-            proposal = replace(proposal, beside=tuple(self._low_rows(question)))
+            rows = (*proposal.rows, *self._referred(proposal.rows))
+            proposal = replace(proposal, rows=rows, beside=tuple(self._low_rows(question)))
             values = [self._values(role, model) for role in question.roles]
             jobs = [self.workload.jobs[role.statement.job] for role in question.roles]
             for draft, names in self._drafts(proposal, jobs, values):
@@ -130,6 +131,29 @@ class InvariantRuns:
             raise
         except (NoValue, IsolitmusError):
             return
+
+    def _referred(self, rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+        """Yield the rows to which rows of an initial table have to refer, as far as they lack."""
+        there: dict[str, list[Row]] = {name: [] for name in self.workload.tables}
+        for name, row in rows:
+            there[name].append(row)
+        references = [one for one in self.invariants if isinstance(one, Reference)]
+        for _ in references:  # a row that is added may refer to another one
+            for one in references:
+                now = {name: tuple(some) for name, some in there.items()}
+                for row in one.violations(TableVersions(now, now)):
+                    made = self._parent(one, row)
+                    if made not in there[one.parent]:
+                        there[one.parent].append(made)
+                        yield one.parent, made
+
+    def _parent(self, reference: Reference, row: Row) -> Row:
+        """Return a row to which a row may refer."""
+        columns = self.workload.tables[reference.parent].columns
+        made = [SIMPLE.get(column.type) for column in columns]
+        for key, column in zip(reference.keys, reference.columns, strict=True):
+            made[key] = row[column]
+        return tuple(made)
 
     def _low_rows(self, question: InvariantQuestion) -> Iterator[tuple[str, Row]]:
         """Yield a row below the usual ones for each table that a subquery aggregates.

@@ -435,6 +435,15 @@ def test_a_row_that_the_client_has_read_stays_if_none_is_removed():
     assert words(gone) == ["broken"] * 2
 
 
+def test_rows_of_an_example_refer_to_rows_that_are_there():
+    """The reference is an invariant as well, so the tables of an example satisfy it."""
+    work = two_tables("DELETE FROM o WHERE id = :id", invariant=REFERENCE)
+    total = read_invariant("o: count(*) >= before", work.tables, ["o"])
+    answers = [*decide_invariants(work, BOTH[:1], (*work.invariants, total))]
+    assert [one.word for one in answers] == ["kept", "broken"]
+    assert {"INSERT INTO c VALUES (1, 'a')"} <= {s.sql for s in answers[1].violation.test.init}
+
+
 def test_a_reference_within_one_table():
     """A statement that removes the row to which its own new row refers would violate it."""
     within = "o: customer references o(id)"

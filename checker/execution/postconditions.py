@@ -6,6 +6,8 @@ committed transaction wrote, preceded by the transaction's name as ``written_by`
 
 from __future__ import annotations
 
+from functools import cache
+from os import getpid
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.duckdb_tables import columns_of, create_table
@@ -52,16 +54,29 @@ def violated_queries(
     >>> violated_queries([(t, ((1,), (2,)))], queries)
     ('SELECT count(*) FROM t HAVING count(*) > 1',)
     """
-    from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros, to_duck_sql
+    from isolitmus.checker.execution.duckdb_dialect import to_duck_sql
     from isolitmus.specs.sql.syntax import Syntax
 
-    duck = open_duck_with_macros()
-    for schema, rows in tables:
-        duck.execute(create_table(schema))
-        for row in rows:
-            duck.execute(f'INSERT INTO "{schema.name}" VALUES ({", ".join(map(literal, row))})')
     texts = {query: to_duck_sql(Syntax(query).tree()) for query in queries}
-    return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
+    duck = _duck(getpid())
+    duck.execute("BEGIN")
+    try:
+        for schema, rows in tables:
+            duck.execute(create_table(schema))
+            for row in rows:
+                values = ", ".join(map(literal, row))
+                duck.execute(f'INSERT INTO "{schema.name}" VALUES ({values})')
+        return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
+    finally:
+        duck.execute("ROLLBACK")
+
+
+@cache
+def _duck(_process: int) -> duckdb.DuckDBPyConnection:
+    """Return the empty DuckDB of a process, with the functions of Spark."""
+    from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros
+
+    return open_duck_with_macros()
 
 
 class Postconditions:

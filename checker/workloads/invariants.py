@@ -207,10 +207,12 @@ def decide_invariants(
     workload = leave_out_failing(as_workload(workload))
     given = tuple(workload.invariants if invariants is None else invariants)
     budget = budget or Budget(memory=inf)
+    instances, alone = Instances(workload), _AloneAnswers()
     for spec in map(named_protocol, protocols):
         try:
             with budget.interrupting():
-                answers = list(_Decision(workload, spec, given, tell, examples=examples).answers())
+                decision = _Decision(instances, spec, given, alone, tell, examples=examples)
+                answers = list(decision.answers())
         except Limit as limit:
             answers = [
                 InvariantAnswer(workload, spec.name, one, "unknown", why=(str(limit),))
@@ -232,24 +234,58 @@ def _text(question: InvariantQuestion, asked: QuestionSolver) -> tuple[str]:
     return (asked.text(*question.formulas),)
 
 
+_Asked = list[tuple["InvariantQuestion", QuestionSolver]]
+
+
+class _AloneAnswers:
+    """Answers to the questions about single statements, which no protocol changes."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, ...], tuple[_Asked, _Asked, InvariantQuestions[Any]]] = {}
+
+    def of(
+        self, asks: InvariantQuestions[Any], invariant: Invariant
+    ) -> tuple[_Asked, _Asked, InvariantQuestions[Any]]:
+        """Return the questions that are proved impossible, with those that they depend on, the
+        others, and who asked them.
+        """
+        key = invariant.name, *(one.name for one in asks.assumed)
+        if key not in self._found:
+            proved, left = _ask(asks.alone(invariant))
+            self._found[key] = [*proved, *asks.lemmas], left, asks
+        return self._found[key]
+
+
+def _ask(questions: Iterator[InvariantQuestion]) -> tuple[_Asked, _Asked]:
+    """Return the questions that are proved impossible, and the others."""
+    proved: _Asked = []
+    left: _Asked = []
+    for question in questions:
+        asked = QuestionSolver(question.roles)
+        impossible = asked.possible(*question.formulas) is False
+        (proved if impossible else left).append((question, asked))
+    return proved, left
+
+
 class _Decision:
     """Decision of all invariants of a workload under one protocol."""
 
     def __init__(
         self,
-        workload: Workload,
+        instances: Instances,
         spec: Spec,
         invariants: tuple[Invariant, ...],
+        alone: _AloneAnswers,
         tell: Callable[[str], None] | None,
         *,
         examples: bool,
     ) -> None:
-        self.workload = workload
+        self.workload = instances.workload
         self.spec = spec
         self.invariants = invariants
+        self.alone = alone
         self.tell = tell
-        self.instances = Instances(workload)
-        self.z3 = self.instances.everybody.z3
+        self.instances = instances
         self.assumed: tuple[Invariant, ...] = ()
         self.runs = InvariantRuns(self.instances, spec, invariants) if examples else None
         self._found: dict[str, tuple[InvariantViolation, ...]] = {}
@@ -257,8 +293,14 @@ class _Decision:
     def answers(self) -> Iterator[InvariantAnswer]:
         """Yield the answers: a proof uses only invariants that are kept as well."""
         self.assumed = self.invariants
+        known: dict[tuple[Invariant, ...], InvariantAnswer] = {}
         while True:
-            found = {one.name: self._answer(one) for one in self.invariants}
+            found: dict[str, InvariantAnswer] = {}
+            for one in self.invariants:
+                given = (one, *(other for other in self.assumed if other != one))
+                if given not in known:
+                    known[given] = self._answer(one)
+                found[one.name] = known[given]
             kept = tuple(one for one in self.assumed if found[one.name].word == "kept")
             if kept == self.assumed:
                 break
@@ -281,18 +323,10 @@ class _Decision:
         why = [*self._gaps(invariant)]
         assumed = [one for one in self.invariants if one in self.assumed or one == invariant]
         asks = _QUESTIONS[type(invariant)](self.instances, self.spec, assumed)
-        proved: list[tuple[InvariantQuestion, QuestionSolver]] = []
-        left: list[tuple[InvariantQuestion, QuestionSolver]] = []
-        for ask in (asks.alone, asks.pairs):
-            if ask == asks.pairs and not (left or asks.needs_pairs):
-                break
-            for question in ask(invariant):
-                asked = QuestionSolver(question.roles)
-                if asked.possible(*question.formulas) is False:
-                    proved.append((question, asked))
-                else:
-                    left.append((question, asked))
-        proved += asks.lemmas
+        proved, left, first = self.alone.of(asks, invariant)
+        if left or asks.needs_pairs:
+            more, others = _ask(asks.pairs(invariant))
+            proved, left = [*proved, *more], [*left, *others]
         word: InvariantWord = "unknown" if left or why else "kept"
         violations = self._violations(invariant, left)
         open_ = dict.fromkeys(question.about for question, _ in left)
@@ -309,7 +343,7 @@ class _Decision:
         return InvariantAnswer(
             self.workload, self.spec.name, invariant, word, violations,
             tuple(dict.fromkeys(alone)), tuple(dict.fromkeys(pairs)), tuple(why),
-            refuted=refuted, lasting=tuple(sorted(asks.lasting)),
+            refuted=refuted, lasting=tuple(sorted(first.lasting)),
             keeps_alone=self._keep_alone(left),
             seconds=monotonic() - start,
         )  # fmt: skip

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = ["Application", "Codes", "NoValue", "RowTerm", "Terms", "Truth", "ValueTerm"]
+__all__ = ["AppliedExpression", "Codes", "NoValue", "RowTerm", "Terms", "Truth", "ValueTerm"]
 
 LAST = "\ud7ff"
 """Character up to which every character has a successor."""
@@ -56,7 +56,7 @@ class Truth(NamedTuple):
     false: Any
 
 
-class Application(NamedTuple):
+class AppliedExpression(NamedTuple):
     """Expression without a formula, and the unknown that stands for its value."""
 
     expr: ex.Expr
@@ -80,7 +80,7 @@ class Terms:
         Unknown rows, each with its table.
     literals : dict of (Value, Type) to Z3 constant
         Unknowns in place of literals; other literals are their own terms.
-    applications : list of Application
+    applications : list of AppliedExpression
         Expressions without a formula that can be evaluated.
     exact : bool
         Whether no formula so far needed an unknown for an expression without a formula.
@@ -96,7 +96,7 @@ class Terms:
         self.values: list[FreeValue] = []
         self.constants: dict[tuple[Value, Type], Any] = {}
         self.literals: dict[tuple[Value, Type], Any] = {}
-        self.applications: list[Application] = []
+        self.applications: list[AppliedExpression] = []
         self.exact = True
 
     @property
@@ -325,10 +325,12 @@ class Terms:
         ):
             operands = tuple(self.value(leaf, rows) for leaf in leaves)
             types = tuple(leaf.type for leaf in leaves)
-            self.applications.append(Application(expr, types, operands, found))
+            self.applications.append(AppliedExpression(expr, types, operands, found))
         return found
 
-    def facts(self, one: Application, literals: Iterable[tuple[Value, Type]]) -> Iterator[Any]:
+    def facts(
+        self, one: AppliedExpression, literals: Iterable[tuple[Value, Type]]
+    ) -> Iterator[Any]:
         """Yield formulas: the value of an application if its only operand is NULL or a literal."""
         z3 = self.z3
         if len(one.types) == 1:
@@ -344,7 +346,7 @@ class Terms:
             return term.null
         return z3.And(z3.Not(term.null), z3.equal(term.value, self.codes.term(value)))
 
-    def sampled(self, one: Application, literals: Iterable[Value]) -> Any:
+    def sampled(self, one: AppliedExpression, literals: Iterable[Value]) -> Any:
         """Return the formula that the value of an application is one of its samples, or None.
 
         It is a preference for examples, and no part of a question.

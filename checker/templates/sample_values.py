@@ -1,4 +1,4 @@
-"""Sample values of functions without a formula, for examples that a solver proposes.
+"""SampledValue values of functions without a formula, for examples that a solver proposes.
 
 The solver knows nothing of ``year(day)``, so the rows that it proposes almost never have the year
 that a condition wants. Here the expression is evaluated on a few values of its columns and
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["Sample", "leaves_of", "samples_of", "values_at"]
+__all__ = ["SampledValue", "leaves_of", "samples_of", "values_at"]
 
 DAY = date(2026, 1, 1)
 """First of the days used in counterexamples."""
@@ -42,7 +42,7 @@ LONGEST = 64
 """Maximum length of a string that is made for a literal."""
 
 
-class Sample(NamedTuple):
+class SampledValue(NamedTuple):
     """Values of the leaves of an expression, and the value that it then has."""
 
     operands: Row
@@ -69,7 +69,7 @@ def leaves_of(expr: ex.Expr) -> tuple[ex.ColumnRef | ex.Parameter, ...] | None:
 
 
 @lru_cache(maxsize=1_000)
-def samples_of(expr: ex.Expr, literals: tuple[Value, ...]) -> tuple[Sample, ...]:
+def samples_of(expr: ex.Expr, literals: tuple[Value, ...]) -> tuple[SampledValue, ...]:
     """Return samples of an expression: values of its leaves that are not NULL, and its value.
 
     Parameters
@@ -90,18 +90,18 @@ def samples_of(expr: ex.Expr, literals: tuple[Value, ...]) -> tuple[Sample, ...]
     near = tuple(dict.fromkeys(one for one in (*own, *literals) if one is not None))
     pools = [tuple(islice(_values(leaf.type, near), TRIED)) for leaf in leaves]
     most = max(2, int(TRIED ** (1 / len(pools))))
-    found: dict[Value, list[Sample]] = {}
+    found: dict[Value, list[SampledValue]] = {}
     for operands in islice(product(*(pool[:most] for pool in pools)), TRIED):
         with suppress(EvaluationError, IsolitmusError):
             result = _evaluated(expr, leaves, operands)
             if len(alike := found.setdefault(result, [])) < ALIKE:
-                alike.append(Sample(operands, result))
+                alike.append(SampledValue(operands, result))
     wanted = sorted(found, key=lambda result: result not in near)
     return tuple(islice(chain.from_iterable(found[one] for one in wanted), SAMPLES))
 
 
 @lru_cache(maxsize=1_000)
-def values_at(expr: ex.Expr, operands: tuple[Value, ...]) -> tuple[Sample, ...]:
+def values_at(expr: ex.Expr, operands: tuple[Value, ...]) -> tuple[SampledValue, ...]:
     """Return the values of an expression with one leaf, for values of the leaf's type or NULL.
 
     Values for which the expression fails, or is not modelled, are left out.
@@ -118,7 +118,7 @@ def values_at(expr: ex.Expr, operands: tuple[Value, ...]) -> tuple[Sample, ...]:
     found = []
     for value in operands:
         with suppress(EvaluationError, IsolitmusError):
-            found.append(Sample((value,), _evaluated(expr, leaves, (value,))))
+            found.append(SampledValue((value,), _evaluated(expr, leaves, (value,))))
     return tuple(found)
 
 

@@ -19,7 +19,7 @@ from isolitmus.specs.sql.statements import read_statement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.checker.templates.expression_formulas import Application, ValueTerm
+    from isolitmus.checker.templates.expression_formulas import AppliedExpression, ValueTerm
     from isolitmus.checker.templates.instance_frames import Instance
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.workload import Job, JobStatement, Workload
@@ -52,7 +52,7 @@ class Participant:
             for unknown, literal in zip(self.literals, self.shape.literals, strict=True)
         ]
 
-    def sampled(self, one: Application) -> Any:
+    def sampled(self, one: AppliedExpression) -> Any:
         """Return the formula that the value of an application is one of its samples, or None."""
         return self.terms.sampled(one, (literal.value for literal in self.shape.literals))
 

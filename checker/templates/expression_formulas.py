@@ -20,21 +20,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.solver.smt import fast_z3
+from isolitmus.checker.templates.sample_values import DAY, leaves_of, samples_of, values_at
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql.types import INTEGERS, RANGES, decimal_of, is_opaque
 from isolitmus.model.sql.values import NULL_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from isolitmus.model.schema import GeneratedColumn, Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = ["Codes", "NoValue", "RowTerm", "Terms", "Truth", "ValueTerm"]
+__all__ = ["AppliedExpression", "Codes", "NoValue", "RowTerm", "Terms", "Truth", "ValueTerm"]
 
-NUMBERS = ("1", "2", "3")
-"""Strings for counterexamples in which a string is cast to a number."""
 LAST = "\ud7ff"
 """Character up to which every character has a successor."""
 
@@ -57,6 +56,17 @@ class Truth(NamedTuple):
     false: Any
 
 
+class AppliedExpression(NamedTuple):
+    """Expression without a formula, and the unknown that stands for its value."""
+
+    expr: ex.Expr
+    types: tuple[Type, ...]
+    """Types of its columns and parameters."""
+    operands: tuple[ValueTerm, ...]
+    """Terms of its columns and parameters, in the order of ``leaves_of``."""
+    found: ValueTerm
+
+
 class Terms:
     """Builder of the formulas of one statement instance; the names of its unknowns are its own.
 
@@ -70,6 +80,8 @@ class Terms:
         Unknown rows, each with its table.
     literals : dict of (Value, Type) to Z3 constant
         Unknowns in place of literals; other literals are their own terms.
+    applications : list of AppliedExpression
+        Expressions without a formula that can be evaluated.
     exact : bool
         Whether no formula so far needed an unknown for an expression without a formula.
     """
@@ -84,6 +96,7 @@ class Terms:
         self.values: list[FreeValue] = []
         self.constants: dict[tuple[Value, Type], Any] = {}
         self.literals: dict[tuple[Value, Type], Any] = {}
+        self.applications: list[AppliedExpression] = []
         self.exact = True
 
     @property
@@ -127,7 +140,7 @@ class Terms:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Forget, after a block, the unknowns that are made in it."""
-        known = [self.unknowns, self.rows, self.values]
+        known: list[list[Any]] = [self.unknowns, self.rows, self.values, self.applications]
         sizes = [len(some) for some in known]
         try:
             yield
@@ -268,15 +281,17 @@ class Terms:
                     case "%" if type_ in INTEGERS and z3.is_int_value(b.value):
                         if by := abs(b.value.as_long()):
                             return ValueTerm(self._remainder(a.value, by), null)
-                return self.unknown(type_, f"result of {op}")
+                return self._applied(expr, rows, f"result of {op}")
             case ex.Call("cast", (operand,), type_):
-                return self._cast(self.value(operand, rows), operand.type, type_)
+                return self._cast(expr, self.value(operand, rows), rows)
             case ex.Call("date_add" | "timestamp_add", (day, days)):
                 a, b = self.value(day, rows), self.value(days, rows)
                 return ValueTerm(a.value + b.value, z3.Or(a.null, b.null))
             case ex.Call("datediff", (end, start)):
                 a, b = self.value(end, rows), self.value(start, rows)
                 return ValueTerm(a.value - b.value, z3.Or(a.null, b.null))
+            case ex.Call("year", (day,)):
+                return self._year(self.value(day, rows))
             case ex.Call("like", (subject, ex.Const(str() as pattern))) if found := self._begins(
                 self.value(subject, rows), pattern
             ):
@@ -299,7 +314,63 @@ class Terms:
             case ex.And() | ex.Or() | ex.Not() | ex.IsNull() | ex.Compare() | ex.In():
                 said = self.truth(expr, rows)
                 return ValueTerm(said.true, z3.Not(z3.Or(said.true, said.false)))
-        return self.unknown(expr.type, type(expr).__name__)
+        return self._applied(expr, rows, type(expr).__name__)
+
+    def _applied(self, expr: ex.Expr, rows: Sequence[RowTerm | None], name: str) -> ValueTerm:
+        """Return a fresh value for an expression without a formula, which examples may sample."""
+        found, leaves = self.unknown(expr.type, name), leaves_of(expr)
+        if leaves and not any(
+            isinstance(leaf, ex.ColumnRef) and (leaf.side >= len(rows) or rows[leaf.side] is None)
+            for leaf in leaves
+        ):
+            operands = tuple(self.value(leaf, rows) for leaf in leaves)
+            types = tuple(leaf.type for leaf in leaves)
+            self.applications.append(AppliedExpression(expr, types, operands, found))
+        return found
+
+    def facts(
+        self, one: AppliedExpression, literals: Iterable[tuple[Value, Type]]
+    ) -> Iterator[Any]:
+        """Yield formulas: the value of an application if its only operand is NULL or a literal."""
+        z3 = self.z3
+        if len(one.types) == 1:
+            alike = tuple(value for value, type_ in literals if type_ == one.types[0])
+            for (value,), result in values_at(one.expr, (*dict.fromkeys(alike), None)):
+                given, found = one.operands[0], one.found
+                yield z3.Implies(self._equals(given, value), self._equals(found, result))
+
+    def _equals(self, term: ValueTerm, value: Value) -> Any:
+        """Return the formula that a term has a value, which may be NULL."""
+        z3 = self.z3
+        if value is None:
+            return term.null
+        return z3.And(z3.Not(term.null), z3.equal(term.value, self.codes.term(value)))
+
+    def sampled(self, one: AppliedExpression, literals: Iterable[Value]) -> Any:
+        """Return the formula that the value of an application is one of its samples, or None.
+
+        It is a preference for examples, and no part of a question.
+        """
+        z3 = self.z3
+        ways = [
+            z3.And(*map(self._equals, one.operands, operands), self._equals(one.found, result))
+            for operands, result in samples_of(one.expr, tuple(dict.fromkeys(literals)))
+        ]
+        return z3.Or(*ways) if ways else None
+
+    def _year(self, day: ValueTerm) -> ValueTerm:
+        """Return the year of a date: the day lies between its first day and that of the next."""
+        z3, year = self.z3, self.fresh("INT", "year", nulls=False).value
+
+        def days_before(year: Any) -> Any:
+            last = year - 1
+            return 365 * last + last / 4 - last / 100 + last / 400
+
+        known = self.values[-1]
+        within = z3.And(days_before(year) < day.value, day.value <= days_before(year + 1))
+        bounds = [year >= 1, year <= 9999, within]
+        self.values[-1] = known._replace(bounds=[*known.bounds, *bounds], usual=[])
+        return ValueTerm(year, day.null)
 
     def _remainder(self, a: Any, by: int) -> Any:
         """Return the remainder of an integer division, with the sign of the dividend."""
@@ -316,27 +387,18 @@ class Terms:
         low, high = self.codes.term(begin), self.codes.term(after)
         return ValueTerm(self.z3.And(low <= one.value, one.value < high), one.null)
 
-    def _cast(self, one: ValueTerm, given: Type, type_: Type) -> ValueTerm:
-        """Return a value cast to another type; exact only where the number stays the same.
-
-        A string that is cast to a number has one of the values `NUMBERS` in a counterexample.
-        """
-        z3 = self.z3
+    def _cast(self, expr: ex.Call, one: ValueTerm, rows: Sequence[RowTerm | None]) -> ValueTerm:
+        """Return the value of a cast of `one`; exact only where a formula gives the value."""
+        z3, given, type_ = self.z3, expr.operands[0].type, expr.type
         if given in INTEGERS and type_ in INTEGERS:
             return one
         if given in INTEGERS and decimal_of(type_):
             return ValueTerm(z3.ToReal(one.value), one.null)
         if given == "TIMESTAMP" and type_ == "DATE":  # days from 1, as in Codes
             return ValueTerm(one.value / DAY_LONG + 1, one.null)
-        found = self.unknown(type_, "cast")
-        if given == "STRING" and (type_ in INTEGERS or decimal_of(type_)):
-            pairs = [(self.codes.term(text), self.codes.term(int(text))) for text in NUMBERS]
-            alike = z3.Or(*(z3.And(one.value == text, found.value == n) for text, n in pairs))
-            self.values = [
-                known._replace(usual=[alike]) if known.value is one.value else known
-                for known in self.values
-            ]
-        return found
+        if given == "DATE" and type_ == "TIMESTAMP":
+            return ValueTerm((one.value - 1) * DAY_LONG, one.null)
+        return self._applied(expr, rows, "cast")
 
     def _aggregate(
         self,
@@ -369,8 +431,6 @@ USUAL = ("a", "b", "c")
 
 BETWEEN = "m0aA "
 """Characters to append to a string to obtain a string that comes right after it."""
-DAY = date(2026, 1, 1)
-"""First of the days used in counterexamples."""
 DAYS = 28
 FIRST_MOMENT = datetime.fromordinal(1)
 DAY_LONG = 86_400_000_000

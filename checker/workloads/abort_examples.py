@@ -270,6 +270,7 @@ class AbortExamples:
                 z3.Not(are_equal(terms, row, first)),
             ]
         known = [len(role.terms.rows) for role in self.roles]
+        applied = [len(role.terms.applications) for role in self.roles]
         matches = [(self._spares(role, row), self._matches(role, row)) for role in self.roles]
         others = [
             one
@@ -277,15 +278,21 @@ class AbortExamples:
             for one in role.terms.rows[many:]
             if one[0] != schema.name
         ]
+        samples = [
+            sampled
+            for role, many in zip(self.roles, applied, strict=True)
+            for one in role.terms.applications[many:]
+            if (sampled := role.sampled(one)) is not None
+        ]
         solver = LimitedSolver()
         solver.tell(*value_bounds(self.roles), *told)
-        own = {term.value.get_id() for term in row}
+        own = {term.value.get_id() for some in (row, *(one for _, one in others)) for term in some}
         usual = [u for v in terms.values if v.value.get_id() in own for u in v.usual]
         for ways in product(*matches):
             with solver.within(*ways):
                 if not solver.possible():
                     continue
-                assert_softly(solver, [*(z3.Not(term.null) for term in row), *usual])
+                assert_softly(solver, [*samples, *(z3.Not(term.null) for term in row), *usual])
                 if not solver.possible():
                     continue
                 found = solver.model

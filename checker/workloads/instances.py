@@ -19,7 +19,7 @@ from isolitmus.specs.sql.statements import read_statement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.checker.templates.expression_formulas import ValueTerm
+    from isolitmus.checker.templates.expression_formulas import AppliedExpression, ValueTerm
     from isolitmus.checker.templates.instance_frames import Instance
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.workload import Job, JobStatement, Workload
@@ -51,6 +51,10 @@ class Participant:
             unknown == codes.term(literal.value)
             for unknown, literal in zip(self.literals, self.shape.literals, strict=True)
         ]
+
+    def sampled(self, one: AppliedExpression) -> Any:
+        """Return the formula that the value of an application is one of its samples, or None."""
+        return self.terms.sampled(one, (literal.value for literal in self.shape.literals))
 
     @property
     def terms(self) -> Terms:

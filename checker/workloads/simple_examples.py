@@ -70,6 +70,7 @@ class _Parts:
         self.formulas = examples.formulas
         self.unknowns = frozenset(one for reason in reasons for one in reason.part.unknowns)
         roles = examples.roles
+        self.samples = list(self._samples(roles))
         self.parameters = [list(role.terms.parameters.values()) for role in roles]
         self.constants = [list(role.terms.constants.values()) for role in roles]
         self.rows = [list(self._rows_of(role)) for role in roles]
@@ -93,6 +94,18 @@ class _Parts:
             for term in (one.value, one.null)
         )
 
+    def _samples(self, roles: Sequence[Participant]) -> Iterator[Any]:
+        """Yield the samples of relevant values without a formula, which make their operands
+        relevant.
+        """
+        for role in roles:
+            for one in role.terms.applications:
+                if self._plays((one.found,)) and (sampled := role.sampled(one)) is not None:
+                    self.unknowns |= {
+                        self.formulas.of(term) for part in one.operands for term in part
+                    }
+                    yield sampled
+
     def _rows_of(self, role: Participant) -> Iterator[tuple[str, RowTerm]]:
         """Yield the relevant rows; for a table without any, its first row."""
         tables: dict[str, list[RowTerm]] = {}
@@ -115,7 +128,8 @@ class _Parts:
         nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
         differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
-        assert_softly(solver, [*wishes, *differ] if apart else [*self._one_row(), *wishes])
+        alike = () if apart else self._one_row()
+        assert_softly(solver, [*self.samples, *alike, *wishes, *(differ if apart else ())])
 
     def _one_row(self) -> Iterator[Any]:
         """Yield formulas: all rows of a table are equal."""
@@ -255,5 +269,15 @@ class QuestionSolver:
 
 
 def _fixed(roles: Iterable[Participant]) -> list[Any]:
-    """Return the formulas that the literals of participants have their values."""
-    return [formula for role in roles for formula in role.fixed]
+    """Return the formulas that the literals of participants have their values, and with them what
+    has no formula.
+    """
+    roles = tuple(roles)
+    literals = [literal for role in roles for literal in role.shape.literals]
+    facts = [
+        fact
+        for role in roles
+        for one in role.terms.applications
+        for fact in role.terms.facts(one, literals)
+    ]
+    return [*(formula for role in roles for formula in role.fixed), *facts]

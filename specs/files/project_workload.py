@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,7 @@ from isolitmus.specs.projects.dbt_profile import read_dbt_profile
 from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.projects.relation_names import has_word
 from isolitmus.specs.sql.invariants import read_invariants_of
+from isolitmus.specs.sql.job_statements import creates_table
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
@@ -120,6 +122,9 @@ def build_project_workload(
             told.append(f"The table {table.name} is passed over: {problem}.")
         else:
             given[table.name.lower()] = table.ddl()
+    for name, text in _created(project, read):
+        if name not in own:
+            given.setdefault(name, text)
     upkeep = dict(
         _maintenance(
             project, schedule, [text for job in read for text in job.statements], {*given, *own}
@@ -210,6 +215,20 @@ def _invariant_text(one: DeclaredInvariant, parent: str) -> str:
         case "references":
             return f"{columns} references {parent}({one.key}){where}"
     return f"{one.kind}({columns})"
+
+
+def _created(project: DbtProject, jobs: Sequence[DbtJob]) -> Iterator[tuple[str, str]]:
+    """Yield the tables that statements of jobs create with their columns, such as hooks, by name in
+    lower case.
+    """
+    known = {table.name.lower() for table in project.tables}
+    for job in jobs:
+        for text in filter(creates_table, job.statements):
+            with suppress(LitmusError, SqlError):
+                name = read_ddl(text, job.place, source=True).name.lower()
+                workload_tables(Node({"ddl": text}, "", Source(job.place)), ())
+                if name not in known:
+                    yield name, text
 
 
 class _Document(NamedTuple):

@@ -27,7 +27,12 @@ from isolitmus.specs.files.workload_file import build_workload, run_tables, work
 from isolitmus.specs.projects.databricks_notebook import read_notebook
 from isolitmus.specs.projects.jupyter_notebook import read_jupyter_notebook
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET
-from isolitmus.specs.sql.job_statements import commits_nothing, split_inserts, without_block
+from isolitmus.specs.sql.job_statements import (
+    commits_nothing,
+    creates_table,
+    split_inserts,
+    without_block,
+)
 from isolitmus.specs.sql.parameters import BLANK, PIECE
 from isolitmus.specs.sql.source_text import locate_error
 
@@ -55,7 +60,9 @@ __all__ = [
     "with_views",
 ]
 
-NAMED = r"(?:\$\{\s*(?P<{0}a>\w+)\s*\}|\{\{\s*(?P<{0}b>\w+)\s*\}\})"
+DOTTED = r"\w+(?:[.:]\w+)*"
+"""Name in a template, such as ``ds``, ``params.kind`` or ``hiveconf:day``."""
+NAMED = rf"(?:\$\{{\s*(?P<{{0}}a>{DOTTED})\s*\}}|\{{\{{\s*(?P<{{0}}b>{DOTTED})\s*\}}\}})"
 TEMPLATE = re.compile(
     "|".join(
         f"{quote}{NAMED.replace('{0}', name)}{quote}"
@@ -63,13 +70,16 @@ TEMPLATE = re.compile(
     )
 )
 """Template expression, perhaps in quotes."""
+DIVIDED = re.compile(r"[.:]")
+STRING = r"'(?:[^'\\]|\\.)*'"
+TEMPLATE_OR_PIECE = re.compile(
+    f"{STRING}(?:{STRING})+|{TEMPLATE.pattern}|{PIECE.pattern}", PIECE.flags
+)
+"""Adjacent strings, which are one; a template; or a piece of SQL."""
 LEFT = re.compile(r"\{\{|\{%|\$\{")
+ENDS = {"{{": "}}", "{%": "%}", "${": "}"}
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
 """Settings that may affect commits."""
-CREATES = re.compile(
-    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
-)
-"""CREATE TABLE with columns."""
 VIEW = re.compile(
     rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
     r"(?P<query>.*)",
@@ -125,7 +135,9 @@ def read_job_text(source: Source) -> JobText:
     ('USE shop',)
     """
     if left := LEFT.search(source.text):
-        word = source.text[left.start() :].partition("\n")[0]
+        line = source.text[left.start() :].partition("\n")[0]
+        end = ENDS[left[0]]
+        word = line[: line.find(end) + len(end)] if end in line else line
         _refuse(
             source, left.start(), f"unsupported template '{word}'; write the SQL that it generates"
         )
@@ -177,20 +189,43 @@ def with_views(statement: str, views: Mapping[str, str]) -> str:
 
 
 def parametrize_templates(text: str) -> str:
-    """Return the text with a parameter for each template expression, without moving other
-    characters.
+    """Return the text with a parameter for each template expression, and for each string with
+    templates in it, without moving other characters.
+
+    A dot or a colon in a name becomes an underscore.
 
     Examples
     --------
-    >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${id}")
-    'DELETE FROM t WHERE day = :ds        AND id = :id  '
+    >>> parametrize_templates("DELETE FROM t WHERE day = '{{ ds }}' AND id = ${params.id}")
+    'DELETE FROM t WHERE day = :ds        AND id = :params_id  '
+    >>> parametrize_templates("DELETE FROM t WHERE part = 'day={{ ds }}'")
+    'DELETE FROM t WHERE part = :text_ds      '
     """
+    spelled: dict[str, str] = {}
+
+    def named(name: str, spelling: str) -> str:
+        """Return the parameter for this spelling; different spellings have different ones."""
+        names = (name, *(f"{name}_{k}" for k in range(2, len(spelled) + 3)))
+        found = next(one for one in names if spelled.setdefault(one, spelling) == spelling)
+        return f":{found}"
 
     def parameter(found: re.Match[str]) -> str:
         name = next(name for name in found.groups() if name)
-        return f":{name}".ljust(len(found[0]))
+        return named(DIVIDED.sub("_", name), name).ljust(len(found[0]))
 
-    return TEMPLATE.sub(parameter, text)
+    def piece(found: re.Match[str]) -> str:
+        """Replace a template, or a piece of SQL with templates in it."""
+        if TEMPLATE.fullmatch(found[0]):
+            return TEMPLATE.sub(parameter, found[0])
+        inside = [*TEMPLATE.finditer(found[0])]
+        if not inside or found[0][0] not in "'\"":
+            return TEMPLATE.sub(parameter, found[0])
+        if LEFT.search(TEMPLATE.sub("", found[0])):
+            return found[0]
+        names = "_".join(next(name for name in one.groups() if name) for one in inside)
+        return named(f"text_{DIVIDED.sub('_', names)}", found[0]).ljust(len(found[0]))
+
+    return TEMPLATE_OR_PIECE.sub(piece, text)
 
 
 def split_statements(text: str) -> Iterator[str]:
@@ -410,7 +445,7 @@ def sql_workload(
         spans[job] = [
             span
             for span, sql in zip(found.spans, statements, strict=True)
-            if not each or not CREATES.match(sql)
+            if not each or not creates_table(sql)
         ]
         if each:
             told += _take_tables(statements, source, tables)
@@ -451,7 +486,7 @@ def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) 
 
     Yields what is assumed about one that is not understood, or that creates a table again.
     """
-    for one in [each for each in statements if CREATES.match(each)]:
+    for one in [each for each in statements if creates_table(each)]:
         statements.remove(one)
         place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
         try:

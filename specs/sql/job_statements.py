@@ -20,6 +20,7 @@ __all__ = [
     "altered_tables",
     "commits_nothing",
     "concerns_no_table",
+    "creates_table",
     "plain_statement",
     "split_inserts",
     "unsupported_reason",
@@ -164,6 +165,9 @@ MULTIPLE = re.compile(
 )
 INSERTS = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
 QUERIED = re.compile(r"\bSELECT\b", re.IGNORECASE)
+CREATES = re.compile(
+    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
+)
 BEGIN = re.compile(rf"{BLANK}BEGIN\s+(?:NOT\s+ATOMIC\s+)?", re.IGNORECASE)
 END = re.compile(rf"{BLANK}END\s*", re.IGNORECASE)
 BRANCH = re.compile(
@@ -245,6 +249,19 @@ def _branches(*statements: tuple[int, str]) -> Iterator[tuple[int, str]]:
             at, rest = at + found.end(), rest[found.end() :]
         if rest.strip():
             yield at, rest
+
+
+def creates_table(text: str) -> bool:
+    """Return whether a statement is a CREATE TABLE with columns.
+
+    Examples
+    --------
+    >>> creates_table("/* once */ CREATE TABLE IF NOT EXISTS shop.t (id INT)")
+    True
+    >>> creates_table("CREATE TABLE t AS SELECT 1 AS id")
+    False
+    """
+    return CREATES.match(text) is not None
 
 
 def commits_nothing(text: str) -> bool:

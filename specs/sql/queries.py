@@ -222,7 +222,7 @@ class QueryReader:
         self.foreseen(where, node.args.get("where"))
         self.evaluated(schema, where, node.args.get("where"))
         where = self.left_open(node, where, *handled)
-        alias = bool(source.this.args.get("db"))
+        alias = _by_path(source.this)
         return qu.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
     def every(

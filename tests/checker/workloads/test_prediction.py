@@ -596,3 +596,71 @@ def test_a_statement_that_does_not_name_a_table_is_not_stopped_by_its_commits(mo
     assert [(m.loser, m.winner, m.word) for m in quick.meetings] == [
         (m.loser, m.winner, m.word) for m in asked.meetings
     ]
+
+
+def _by_name(work, loser, winner):
+    """Return what is predicted of two statements, given by their names, at Serializable."""
+    known = {one.name: one for one in work.statements}
+    return predict_pair(Instances(work), known[loser], known[winner], "delta-serializable")
+
+
+@pytest.mark.parametrize("name", ["trips", "sales.trips", "main.sales.trips", "main.`sales`.trips"])
+@pytest.mark.parametrize("query", ["SELECT id, day FROM {} WHERE day = '2026-01-01'", "TABLE {}"])
+def test_a_read_of_a_table_with_its_database_is_recorded(name, query):
+    work = read_workload(
+        f"""
+ddl = "CREATE TABLE {name} (id BIGINT, day DATE) USING delta PARTITIONED BY (day)"
+[jobs.copy]
+sql = "INSERT INTO {name} {query.format(name)}"
+[jobs.add]
+sql = "INSERT INTO {name} VALUES (7, DATE '2026-01-01')"
+""",
+        "copies",
+    )
+    found = _by_name(work, "copy", "add")
+    assert (found.word, list(found.examples)) == ("always", ["ConcurrentAppendException"])
+
+
+FUNCTIONS = """
+ddl = "CREATE TABLE t (id BIGINT, kind STRING, at TIMESTAMP, fee DECIMAL(10,2), km INT, day DATE) USING delta PARTITIONED BY (day)"
+[jobs.add]
+sql = "INSERT INTO t VALUES (7, 'k', NULL, 1.00, 1, DATE '2026-01-01')"
+[jobs.other]
+sql = "%s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "word", "own"),
+    [
+        ("DELETE FROM t WHERE length(kind) > 10", "always", "when"),
+        ("UPDATE t SET kind = lower(trim(kind)) WHERE kind <> lower(trim(kind))", "always", "always"),
+        ("DELETE FROM t WHERE concat(kind, '-', CAST(km AS STRING)) = 'b-2'", "always", "when"),
+        ("DELETE FROM t WHERE substring(kind, 2, 1) = 'x' AND month(day) = 1", "when", "when"),
+        ("DELETE FROM t WHERE fee / km > 10", "always", "when"),
+        ("DELETE FROM t WHERE fee * km = 150", "always", "when"),
+        ("DELETE FROM t WHERE at < date_sub(current_date(), 14)", "always", "when"),
+        ("DELETE FROM t WHERE year(day) = 2026", "always", "always"),
+        ("DELETE FROM t WHERE year(day) = 2024", "never", "always"),
+        ("DELETE FROM t WHERE month(day) = 2", "never", "when"),
+        ("DELETE FROM t WHERE upper(kind) = 'K' AND year(day) = 2025", "never", "when"),
+    ],
+)  # fmt: skip
+def test_of_functions_without_a_formula_there_are_examples(sql, word, own):
+    work = read_workload(FUNCTIONS % sql, "functions")
+    assert _by_name(work, "other", "add").word == word
+    assert _by_name(work, "other", "other").word == own
+
+
+def test_a_source_with_a_query_that_sqlglot_writes_otherwise_is_any_rows():
+    work = read_workload(
+        """
+ddl = ["CREATE TABLE t (id BIGINT, day DATE) USING delta", "CREATE TABLE s (text STRING) USING delta"]
+[jobs.load]
+sql = '''INSERT INTO t SELECT get_json_object(text, '$.id'), to_date(text, 'yyyy-MM-dd') FROM s'''
+[jobs.purge]
+sql = "DELETE FROM t WHERE id < 0"
+""",
+        "load",
+    )
+    assert _by_name(work, "purge", "load").word == "when"

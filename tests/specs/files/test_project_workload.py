@@ -268,6 +268,22 @@ def test_a_table_without_columns_is_told(tmp_path):
     assert unread(work)["orders"] == "the columns of its table are not known"
 
 
+def test_a_table_that_a_hook_creates_is_declared(tmp_path):
+    def creates(nodes):
+        code = "create table if not exists ops.run_log (project string, at timestamp) using delta"
+        key = "operation.shop.shop-on-run-start-0"
+        start = {**nodes[key.replace("start", "end")], "unique_id": key, "name": key[15:]}
+        nodes[key] = {**start, "alias": key[15:], "raw_code": code, "compiled_code": code}
+
+    kept = "CREATE TABLE load_state (model STRING, loaded TIMESTAMP) USING delta"
+    (tmp_path / "t.sql").write_text(kept, "utf-8")
+    assert "on_run_end" in unread(workload(str(project(tmp_path)), ddl=tmp_path / "t.sql"))
+    target = project(tmp_path / "other", change=creates)
+    work = workload(str(target), ddl=tmp_path / "t.sql")
+    assert "on_run_end" not in unread(work)
+    assert [column.name for column in work.tables["run_log"].columns] == ["project", "at"]
+
+
 def test_a_project_that_is_only_parsed_says_what_to_run(tmp_path):
     work = workload(str(project(tmp_path, change=without_code)), ddl=HOOKS)
     assert work.jobs.keys() & {"orders", "customers", "events_log", "daily_totals"} == set()

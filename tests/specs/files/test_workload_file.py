@@ -658,7 +658,40 @@ def test_a_file_as_a_company_has_it(tmp_path):
     assert {m.word for m in predicted.meetings} == {"never", "always"}
 
 
+def _parts(folder, first, second):
+    (folder / "t.sql").write_text(
+        "CREATE TABLE t (id INT, part STRING) USING delta PARTITIONED BY (part)", "utf-8"
+    )
+    (folder / "a.sql").write_text(first, "utf-8")
+    (folder / "b.sql").write_text(second, "utf-8")
+    work = workload(str(folder / "a.sql"), str(folder / "b.sql"), ddl=folder / "t.sql")
+    return work, predict_pair(Instances(work), *work.statements, protocol("delta-serializable"))
+
+
+@pytest.mark.parametrize("text", ["p={{ ds }}", "p=${ds}", "${a}-{{ b }}", "it''s {{ ds }}"])
+def test_a_string_with_a_template_in_it_is_a_parameter(text, tmp_path):
+    """Its value was the text of the template, so no value of it was that of another job."""
+    work, found = _parts(
+        tmp_path, f"DELETE FROM t WHERE part = '{text}'", "INSERT INTO t VALUES (1, 'p=2026-01-01')"
+    )
+    assert set(work.jobs["a"].parameters.values()) == {"STRING"}
+    assert found.word == "when"
+    assert list(found.examples) == ["ConcurrentAppendException"]
+
+
+def test_different_templates_have_different_parameters(tmp_path):
+    sql = "DELETE FROM t WHERE part = '{{ params.p }}' OR part = '{{ params_p }}' OR id = ${id}"
+    work, _ = _parts(tmp_path, sql, "INSERT INTO t VALUES (1, 'a')")
+    assert work.jobs["a"].parameters == {
+        "params_p": "STRING",
+        "params_p_2": "STRING",
+        "id": "INT",
+    }
+
+
 FILES = {
+    "two on a line": ("DELETE FROM t WHERE id = {{ f(x) }} AND day = {{ ds }}", "a.sql:1:26: unsupported template '{{ f(x) }}'; write"),
+    "a function in a string": ("DELETE FROM t WHERE day = '{{ f(ds) }} {{ ds }}'", "a.sql:1:28: unsupported template '{{ f(ds) }}'; write"),
     "a template": ("{{ config(x = 1) }}\nDELETE FROM t", "a.sql:1:1: unsupported template '{{ config(x = 1) }}'; write"),
     "a loop": ("DELETE FROM t;\n{% for x in y %}", "a.sql:2:1: unsupported template '{% for x in y %}'"),
     "a setting": ("SET spark.databricks.delta.x = 1;\nDELETE FROM t", "a.sql:1:1: unsupported: 'SET spark.databricks.delta.x = 1' may affect"),

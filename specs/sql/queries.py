@@ -378,7 +378,7 @@ class QueryReader:
 
 def _by_path(node: exp.Table) -> bool:
     """Return whether a FROM names files instead of a table of a database."""
-    return bool(node.db) and (node.db.lower() == "delta" or not node.name.isidentifier())
+    return node.db.lower() == "delta" or (bool(node.db) and "/" in node.name)
 
 
 def _perhaps(query: qu.Query) -> qu.Query:

@@ -26,6 +26,7 @@ from isolitmus.checker.workloads.counterexamples import (
 )
 from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.pair_formulas import AbortExample
+from isolitmus.checker.workloads.pair_prediction import COMMITS, FAILS, NO_OP
 from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import Disagreement, IsolitmusError, UndeterminedError
@@ -52,8 +53,6 @@ MODELS = 4
 """Maximum number of solver models that are executed for one exception."""
 TESTS = 250
 """Maximum number of initial tables of one model that are executed to find its exception."""
-COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
-"""Outcomes of a retry."""
 
 
 class AbortExamples:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial as apply_partly
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -20,6 +21,7 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.files.job_reader import unread_job
+from isolitmus.specs.files.reading_cache import cached_reading
 from isolitmus.specs.files.recorded_functions import with_functions
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionRecord
     from isolitmus.specs.projects.databricks_notebook import OtherCell
 
@@ -251,6 +254,7 @@ def files_workload(
     functions: Sequence[FunctionRecord] = (),
     partial: bool = False,
     whole: bool = True,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of SQL files, one job per file; comments give types and conditions.
 
@@ -273,6 +277,8 @@ def files_workload(
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
         Whether these are all jobs of the schedule, so that it must not name others.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     files: dict[str, SqlFile] = {}
     for path in paths:
@@ -292,6 +298,7 @@ def files_workload(
         return sql_workload(
             files, name, folder, ddl=ddl, logged=logged, schedule=schedule, functions=forms,
             each=folder is not None or bool(forms), partial=partial or bool(forms), whole=whole,
+            store=store,
         )  # fmt: skip
 
     best = dict.fromkeys(functions, FUNCTION_FORMS[0])
@@ -339,6 +346,7 @@ def sql_workload(
     each: bool = True,
     partial: bool = False,
     whole: bool = True,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of the SQL of some jobs.
 
@@ -367,19 +375,21 @@ def sql_workload(
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
         Whether these are all jobs of the schedule, so that it must not name others.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     jobs: dict[str, Any] = {}
     spans: dict[str, list[tuple[int, int]]] = {}
     made = "" if ddl is None else read_text(ddl, LitmusError)
     tables: dict[str, str] = {}
     if each:
-        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
+        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, store))
     own = {*tables}
     told: list[str] = []
     unread: list[UnreadStatement] = []
     for one in created:
         with suppress(SqlError):
-            told += _take_tables([*read_job_text(one.source).statements], one.source, tables)
+            told += _take_tables([*read_job_text(one.source).statements], one.source, tables, store)
     for job, file in files.items():
         source = file.source
         unread += file.unread(job)
@@ -397,7 +407,7 @@ def sql_workload(
             if not each or not CREATES.match(sql)
         ]
         if each:
-            told += _take_tables(statements, source, tables)
+            told += _take_tables(statements, source, tables, store)
         told += [
             f"{source.label}: '{sql}' has no effect on conflicts." for sql in found.passed_over
         ]
@@ -423,7 +433,7 @@ def sql_workload(
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
-        each=each, partial=partial, whole=whole,
+        each=each, partial=partial, whole=whole, store=store,
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     return replace(work, left_out=(*work.left_out, *told), unread=(*work.unread, *unread))
@@ -449,7 +459,9 @@ def _add_functions(
             jobs[name] = job
 
 
-def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:
+def _take_tables(
+    statements: list[str], source: Source, tables: dict[str, str], store: ReadingStore | None
+) -> Iterator[str]:
     """Move each CREATE TABLE of a job from its statements to the tables, by name in lower case.
 
     Yields what is assumed about one that is not understood, or that creates a table again.
@@ -458,8 +470,7 @@ def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) 
         statements.remove(one)
         place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
         try:
-            name = read_ddl(one, place, source=True).name
-            workload_tables(Node({"ddl": one}, "", Source(place)), ())
+            name = cached_reading(store, "created", one, apply_partly(_created_table, one, place))
         except (LitmusError, SqlError) as error:
             problem = str(error).partition("\n")[0].partition(": ")[2]
             yield f"The CREATE TABLE of {place} is passed over: {problem}."
@@ -467,6 +478,15 @@ def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) 
         other = tables.setdefault(name.lower(), one)
         if _plain_text(other) != _plain_text(one):
             yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
+
+
+def _created_table(create: str, place: str) -> str:
+    """Return the table that a CREATE TABLE creates; LitmusError or SqlError if it is not
+    understood.
+    """
+    name = read_ddl(create, place, source=True).name
+    workload_tables(Node({"ddl": create}, "", Source(place)), ())
+    return name
 
 
 def _plain_text(create: str) -> str:

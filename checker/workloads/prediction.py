@@ -342,6 +342,7 @@ class PairPredictor:
             found = PairFormulas(self.cast, *first, self.protocol)
             if len(losers) * len(winners) > 1:
                 self._shared[key] = found
+                found.shared = True
                 found.number_texts(self.cast.shape(one) for one in (*losers, *winners))
                 if self.examples:
                     _Pair(found, *first, self.protocol).precede()

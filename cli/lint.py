@@ -289,11 +289,12 @@ def _write_baseline(result: LintResult, path: Path) -> int:
 
 def _save(result: LintResult, folder: Path) -> None:
     """Write a litmus file for each example of a new finding."""
-    from isolitmus.checker.lint.finding_examples import finding_examples
+    from isolitmus.checker.lint.finding_examples import FindingExamples
 
     folder.mkdir(parents=True, exist_ok=True)
+    examples = FindingExamples(result)
     for k, one in enumerate(result.new, 1):
-        for number, test in enumerate(finding_examples(result, one), 1):
+        for number, test in enumerate(examples.of(one), 1):
             named = replace(test, name=f"{one.code.lower()}-{k}-{number}")
             write_whole(folder / f"{named.name}.toml", str(named))
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from isolitmus.checker.lint.finding import BrokenInvariant, RunViolation
-from isolitmus.checker.lint.structure_keys import QuestionKeys, named_tables
+from isolitmus.checker.lint.structure_keys import QuestionKeys
 from isolitmus.checker.workloads.pair_prediction import PairPrediction, Word, pair_names
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import LitmusError
@@ -81,7 +81,7 @@ class JobAnswers:
         self.cache = cache
         self.asked = self.cached = 0
         known = {name.lower(): name for name in workload.tables}
-        self.tables = {one.name: named_tables(one, known) for one in workload.statements}
+        self.tables = {one.name: one.named_tables(known) for one in workload.statements}
         self.keys = QuestionKeys(workload, protocol, self.tables)
         self.idle = dict(self._jobs_that_never_run(workload))
         """Jobs whose condition no parameter values satisfy, with the reason."""

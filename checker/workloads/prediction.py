@@ -323,11 +323,23 @@ class PairPredictor:
             return PairPrediction(loser.name, winner.name, "apart")
         if isinstance(loser, UnreadStatement) or isinstance(winner, UnreadStatement):
             return _not_understood(loser, winner)
-        if not _names_target(loser, winner):
+        if not self._names_target(loser, winner):
             return PairPrediction(loser.name, winner.name, "never")
         return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
             examples=self.examples
         )
+
+    def _names_target(self, loser: JobStatement, winner: JobStatement) -> bool:
+        """Return whether a statement names the table that another one writes to.
+
+        A commit is checked against the commits of its own table only, so without that nothing can
+        stop it.
+        """
+        table = getattr(winner.statement, "target", None)
+        if table in (None, getattr(loser.statement, "target", None)):
+            return True
+        known = {name.lower(): name for name in self.cast.workload.tables}
+        return table in loser.named_tables(known)
 
     def _formulas(self, loser: JobStatement, winner: JobStatement) -> PairFormulas:
         """Return the formulas of a pair, made for the first statements of its shapes.
@@ -347,19 +359,6 @@ class PairPredictor:
                 if self.examples:
                     _Pair(found, *first, self.protocol).precede()
         return found
-
-
-def _names_target(loser: JobStatement, winner: JobStatement) -> bool:
-    """Return whether a statement names the table that another one writes to.
-
-    A commit is checked against the commits of its own table only, so without that nothing can stop
-    it.
-    """
-    table = getattr(winner.statement, "target", None)
-    texts = (loser.sql, *(read.sql for read in loser.let.values()), *loser.reads)
-    if table is None or table == getattr(loser.statement, "target", None):
-        return True
-    return any(table.lower() in text.lower() for text in texts)
 
 
 def _not_understood(

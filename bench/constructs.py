@@ -31,7 +31,7 @@ from isolitmus.specs.files.workload_file import build_workload
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.checker.workloads.prediction import PairPrediction
+    from isolitmus.checker.workloads.pair_prediction import PairPrediction
     from isolitmus.model.workload import Workload
 
 FILE = Path(__file__).with_name("constructs.toml")

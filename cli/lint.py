@@ -14,7 +14,6 @@ from urllib.parse import quote
 import typer
 
 from isolitmus.checker.lint.answer_cache import AnswerCache
-from isolitmus.checker.lint.finding_examples import finding_examples
 from isolitmus.checker.lint.linter import apply_baseline, lint_workload
 from isolitmus.checker.render.lint import (
     finding_title,
@@ -156,9 +155,11 @@ def lint(
     names = paths or [str(path) for path in settings.paths]
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
-    workload, comments = read_lint_sources(names, settings, whole=not paths)
-    under = choose_protocol(workload, settings.level)
     cache = AnswerCache(None) if no_cache else AnswerCache.below(settings.root)
+    workload, comments = read_lint_sources(
+        names, settings, whole=not paths, store=None if no_cache else cache
+    )
+    under = choose_protocol(workload, settings.level)
     with progress(f"lint {workload.name}") as tell:
         result = lint_workload(
             workload, under, settings, comments, cache=cache, tell=tell, budget=budget
@@ -288,9 +289,12 @@ def _write_baseline(result: LintResult, path: Path) -> int:
 
 def _save(result: LintResult, folder: Path) -> None:
     """Write a litmus file for each example of a new finding."""
+    from isolitmus.checker.lint.finding_examples import FindingExamples
+
     folder.mkdir(parents=True, exist_ok=True)
+    examples = FindingExamples(result)
     for k, one in enumerate(result.new, 1):
-        for number, test in enumerate(finding_examples(result, one), 1):
+        for number, test in enumerate(examples.of(one), 1):
             named = replace(test, name=f"{one.code.lower()}-{k}-{number}")
             write_whole(folder / f"{named.name}.toml", str(named))
 

@@ -42,7 +42,7 @@ from isolitmus.specs.disk.output_files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction
+    from isolitmus.checker.workloads.pair_prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.repairs import JobChange
 
 __all__ = ["predict"]

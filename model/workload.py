@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.sql.statement import altered_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.types import Type
 
-__all__ = ["Job", "JobStatement", "UnreadStatement", "Workload"]
+__all__ = ["TEXTS", "Job", "JobStatement", "UnreadStatement", "Workload"]
+
+TEXTS = ("sql", "origin")
+"""Attributes of parsed statements that repeat their text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,34 @@ class JobStatement(ReadableRepr):
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.sql}"
+
+    def named_tables(self, known: Mapping[str, str]) -> frozenset[str]:
+        """Return the declared tables that the statement may read or write.
+
+        Parameters
+        ----------
+        known : mapping of str to str
+            Declared name of each table, by its name in lower case.
+
+        Returns
+        -------
+        frozenset of str
+            Declared names. Names of columns may add a table that the statement does not use.
+        """
+        found: set[str] = set()
+        todo: list[object] = [self.statement, self.let, self.reads]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, str):
+                if part.lower() in known:
+                    found.add(known[part.lower()])
+            elif isinstance(part, Mapping):
+                todo += part.values()
+            elif isinstance(part, tuple | list | frozenset | set):
+                todo += part
+            elif is_dataclass(part):
+                todo += [getattr(part, f.name) for f in fields(part) if f.name not in TEXTS]
+        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)

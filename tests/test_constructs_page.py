@@ -1,4 +1,4 @@
-"""docs/results/constructs.md is what becomes of each statement of bench/constructs.toml, and what
+"""docs/results/constructs.md has the treatment of each statement of bench/constructs.toml, and what
 Delta said to it (``tests/conformance/test_constructs.py``).
 
 After a change of the statements or of the SQL that is understood: ISOLITMUS_UPDATE=1 pytest
@@ -22,7 +22,7 @@ HEAD = """# Which SQL does predict understand?
 
 [`predict`](../jobs.md), `robust` and `lint` read the SQL of jobs. Spark 4.2.0 and Delta 4.4.0 each
 have a grammar. This table has a statement for each rule and labelled alternative of these grammars
-that is a construct of its own, and what becomes of the statement. A test writes this page; another
+that is a construct of its own, and says how the statement is read. A test writes this page; another
 one compares the list with the grammars.
 
 | in `predict` | meaning | statements |

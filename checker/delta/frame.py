@@ -162,8 +162,8 @@ def first_added_partition(
             except EvaluationError as error:
                 raise LitmusError(
                     f"{error}: a condition on partitions fails on partition"
-                    f" {schema.folder(added)}, which was added; what becomes of the check for"
-                    " conflicts is not modelled"
+                    f" {schema.folder(added)}, which was added; the outcome of the conflict"
+                    " check is not modelled"
                 ) from None
             if met:
                 return added, predicate

@@ -21,9 +21,10 @@ from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.types import RANGES
 from isolitmus.model.sql.values import NULL_PARTITIONS, literal
-from isolitmus.specs.sql.definitions import check_condition, select_of
+from isolitmus.specs.sql.definitions import check_condition
 from isolitmus.specs.sql.parameters import marked_version, tables_by_path
 from isolitmus.specs.sql.statements import syntax_of
+from isolitmus.specs.sql.table_creations import select_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

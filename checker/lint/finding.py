@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from isolitmus.checker.workloads.prediction import PairPrediction
+    from isolitmus.checker.workloads.pair_prediction import PairPrediction
     from isolitmus.model.lint_rule import LintRule
     from isolitmus.model.place import Place
     from isolitmus.model.workload import Workload

@@ -3,6 +3,8 @@
 Statements that mention a table which one of them writes are related, and so are the statements of a
 job. Conflicts and dependency cycles stay within a class of related statements, so each class is
 asked about on its own.
+
+The modules that decide questions are imported at the first question: most runs ask none.
 """
 
 from __future__ import annotations
@@ -13,11 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from isolitmus.checker.lint.finding import BrokenInvariant, RunViolation
-from isolitmus.checker.lint.structure_keys import QuestionKeys, named_tables
-from isolitmus.checker.workloads.instances import Instances, pair_names
-from isolitmus.checker.workloads.invariants import decide_invariants
-from isolitmus.checker.workloads.prediction import PairPrediction, PairPredictor, Word
-from isolitmus.checker.workloads.robustness import decide_all
+from isolitmus.checker.lint.structure_keys import QuestionKeys
+from isolitmus.checker.workloads.pair_prediction import PairPrediction, Word, pair_names
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql.statement import Read
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.lint.answer_cache import AnswerCache
     from isolitmus.checker.workloads.invariants import InvariantAnswer
+    from isolitmus.checker.workloads.prediction import PairPredictor
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.budget import Budget
     from isolitmus.model.invariant import Invariant
@@ -81,7 +81,7 @@ class JobAnswers:
         self.cache = cache
         self.asked = self.cached = 0
         known = {name.lower(): name for name in workload.tables}
-        self.tables = {one.name: named_tables(one, known) for one in workload.statements}
+        self.tables = {one.name: one.named_tables(known) for one in workload.statements}
         self.keys = QuestionKeys(workload, protocol, self.tables)
         self.idle = dict(self._jobs_that_never_run(workload))
         """Jobs whose condition no parameter values satisfy, with the reason."""
@@ -98,6 +98,8 @@ class JobAnswers:
             key = self.keys.condition(job)
             if job.where is None or self.cache.get(key) == {"runs": True}:
                 continue
+            from isolitmus.checker.workloads.instances import Instances
+
             try:
                 Instances(replace(workload, jobs={name: job})).check_domains()
             except LitmusError as error:
@@ -169,6 +171,8 @@ class JobAnswers:
         """Return the predictor for the class of a statement."""
         k = self._class_of[one.name]
         if k not in self._predictors:
+            from isolitmus.checker.workloads.prediction import PairPredictor
+
             self._predictors[k] = PairPredictor(self._part(k), self.protocol, examples=True)
         return self._predictors[k]
 
@@ -205,6 +209,8 @@ class JobAnswers:
         left = [promise for promise in wanted if promise not in found]
         self.asked += len(left)
         if left:
+            from isolitmus.checker.workloads.robustness import decide_all
+
             part = self._part(self._class_of[some[0].name])
             for answer in decide_all(part, (self.protocol,), left, budget=budget):
                 told = _promise_answer(answer, names)
@@ -232,6 +238,8 @@ class JobAnswers:
         key = self.keys.component(some, repr(("invariants", texts, [one.name for one in some])))
         known = self.cache.get(key)
         if not isinstance(known, dict):
+            from isolitmus.checker.workloads.invariants import decide_invariants
+
             self.asked += len(asked)
             part = self._part(self._class_of[some[0].name])
             answers = decide_invariants(part, (self.protocol,), given, budget=budget)

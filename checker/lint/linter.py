@@ -28,7 +28,7 @@ from isolitmus.specs.sql.parameters import one_line, strip_end
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isolitmus.checker.workloads.prediction import PairPrediction
+    from isolitmus.checker.workloads.pair_prediction import PairPrediction
     from isolitmus.model.workload import JobStatement, UnreadStatement, Workload
     from isolitmus.specs.files.baseline_file import BaselineEntry
     from isolitmus.specs.files.ignore_comments import IgnoreComment

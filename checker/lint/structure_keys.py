@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.sql import expression as ex
+from isolitmus.model.workload import TEXTS
 from isolitmus.specs.sql.parameters import one_line
 
 if TYPE_CHECKING:
@@ -26,45 +27,11 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["QuestionKeys", "named_tables"]
-
-TEXTS = ("sql", "origin")
-"""Attributes of parsed statements that repeat their text."""
+__all__ = ["QuestionKeys"]
 
 
 class _NoKeyError(Exception):
     """Part whose class has no encoding."""
-
-
-def named_tables(one: JobStatement, known: Mapping[str, str]) -> frozenset[str]:
-    """Return the declared tables that a statement may read or write.
-
-    Parameters
-    ----------
-    one : JobStatement
-        The statement.
-    known : mapping of str to str
-        Declared name of each table, by its name in lower case.
-
-    Returns
-    -------
-    frozenset of str
-        Declared names. Names of columns may add a table that the statement does not use.
-    """
-    found: set[str] = set()
-    todo: list[object] = [one.statement, one.let, one.reads]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, str):
-            if part.lower() in known:
-                found.add(known[part.lower()])
-        elif isinstance(part, Mapping):
-            todo += part.values()
-        elif isinstance(part, tuple | list | frozenset | set):
-            todo += part
-        elif is_dataclass(part):
-            todo += [getattr(part, f.name) for f in fields(part) if f.name not in TEXTS]
-    return frozenset(found)
 
 
 class QuestionKeys:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Index, Schema
     from isolitmus.model.sql.values import Row
 
-__all__ = ["AHEAD", "IndexEntry", "Position", "RowImage", "RowStore", "StoredRow", "key_of"]
+__all__ = ["IndexEntry", "Position", "RowImage", "RowStore", "StoredRow", "key_of"]
 
 
 @total_ordering
@@ -39,8 +39,6 @@ class _Key:
 
 Position = tuple[tuple[_Key, ...], int]
 """Position of an index entry: its key, then the order of insertion of its row."""
-AHEAD = float("inf")
-"""Position after every row."""
 
 
 def key_of(index: Index | None, values: Row) -> tuple[_Key, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.lint.finding_examples import finding_examples
+from isolitmus.checker.lint.finding_examples import FindingExamples
 from isolitmus.checker.render.job_examples import job_example
 from isolitmus.checker.render.lint import (
     SEVERITIES,
@@ -130,6 +130,7 @@ def _shown_findings(
     work = result.workload
     texts = {one.name: one.sql for one in work.statements}
     texts |= {one.name: one.sql for one in work.unread}
+    examples_of = FindingExamples(result).of
     examined, ended = 0, False
     for number, one in enumerate(result.new, 1):
         sites = tuple(
@@ -141,7 +142,7 @@ def _shown_findings(
             examined += 1
             try:
                 with budget.interrupting():
-                    for test in finding_examples(result, one):
+                    for test in examples_of(one):
                         shown = job_example(test, result.protocol, work)
                         examples.append((_example_title(test, result.protocol), shown))
             except Limit:

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.workloads.abort_examples import COMMITS, FAILS, NO_OP
-from isolitmus.checker.workloads.prediction import WORDS as COMPARISONS
+from isolitmus.checker.workloads.pair_prediction import COMMITS, COMPARISONS, FAILS, NO_OP
 from isolitmus.checker.workloads.table_alterations import altering_statements
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import capitalized, count_of
@@ -16,7 +15,7 @@ from isolitmus.model.sql.statement import Read
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction
+    from isolitmus.checker.workloads.pair_prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.repairs import JobChange
     from isolitmus.model.workload import Workload
 
@@ -370,7 +369,7 @@ def meeting_sentence(meeting: PairPrediction) -> str:
 def _qualified(meeting: PairPrediction) -> tuple[str, str]:
     """Return the two statements with their parameter conditions; the second as a placeholder.
 
-    >>> from isolitmus.checker.workloads.prediction import PairPrediction
+    >>> from isolitmus.checker.workloads.pair_prediction import PairPrediction
     >>> same, below = "both have the same :day", "b's :x is below :y"
     >>> conditions = same, below, "a's :z is above :y", "a's :z equals b's :y"
     >>> _qualified(PairPrediction("a", "b", "when", conditions))

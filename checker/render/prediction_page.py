@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.render.job_examples import JobExample
     from isolitmus.checker.render.page_parts import PageOrigin
-    from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction
+    from isolitmus.checker.workloads.pair_prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.repairs import JobChange
 
 __all__ = ["AnswerFold", "ConflictMatrix", "answer_folds", "prediction_page"]
@@ -139,7 +139,7 @@ def neutral_pair(meeting: PairPrediction) -> PairPrediction:
 
     Examples
     --------
-    >>> from isolitmus.checker.workloads.prediction import PairPrediction
+    >>> from isolitmus.checker.workloads.pair_prediction import PairPrediction
     >>> pair = PairPrediction("a", "a", "when", ("a's :x is below a_2's :y",))
     >>> neutral_pair(pair).condition[0].replace(chr(0), "")
     "row's :x is below column's :y"
@@ -166,7 +166,7 @@ def answer_folds(meetings: Iterable[PairPrediction]) -> tuple[AnswerFold, ...]:
 
     Examples
     --------
-    >>> from isolitmus.checker.workloads.prediction import PairPrediction
+    >>> from isolitmus.checker.workloads.pair_prediction import PairPrediction
     >>> names = [("a", "x"), ("b", "x"), ("b", "y"), ("a", "y"), ("c", "x")]
     >>> folds = answer_folds(PairPrediction(*pair, "unknown", why="late") for pair in names)
     >>> [(one.title, one.sentence) for one in folds][1]

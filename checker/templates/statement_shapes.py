@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.sql import expression as ex
+from isolitmus.model.workload import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Literal", "StatementShape", "shape_of"]
 
-TEXTS = ("sql", "origin")
-"""Attributes of statements that formulas do not depend on."""
 LINEAR = ("date_add", "timestamp_add", "datediff", "coalesce", "case")
 """Functions whose formulas have the same form for all values of their operands."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from isolitmus.checker.workloads.counterexamples import (
 )
 from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.pair_formulas import AbortExample
+from isolitmus.checker.workloads.pair_prediction import COMMITS, FAILS, NO_OP
 from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import Disagreement, IsolitmusError, UndeterminedError
@@ -34,7 +36,7 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Insert
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.checker.templates.expression_formulas import RowTerm
     from isolitmus.checker.workloads.instances import Participant
@@ -52,8 +54,6 @@ MODELS = 4
 """Maximum number of solver models that are executed for one exception."""
 TESTS = 250
 """Maximum number of initial tables of one model that are executed to find its exception."""
-COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
-"""Outcomes of a retry."""
 
 
 class AbortExamples:
@@ -174,17 +174,24 @@ class AbortExamples:
 
     def _execute_model(self, model: Solution, exception: str) -> None:
         """Execute the values of a model, with more rows beside them."""
+        late: Callable[[], Sequence[tuple[str, Row]]] | None = partial(self._rows_beside, model)
         try:
             with self.formulas.aside():
-                beside = tuple(dict.fromkeys(self._beside(model)))
                 proposal = proposal_of(self.instances, model, self.roles)
                 file = tuple(dict.fromkeys(self._file(model)))
+            if self.formulas.shared:  # other pairs need the whole proposal
+                proposal, late = replace(proposal, beside=self._rows_beside(model)), None
         except Disagreement:
             raise
         except (NoValue, IsolitmusError) as problem:
             self.why = str(problem).partition("\n")[0]
             return
-        self._execute_tables(replace(proposal, beside=beside, file=file), exception)
+        self._execute_tables(replace(proposal, file=file), exception, late)
+
+    def _rows_beside(self, model: Solution) -> tuple[tuple[str, Row], ...]:
+        """Return more rows beside the relevant ones, each once."""
+        with self.formulas.aside():
+            return tuple(dict.fromkeys(self._beside(model)))
 
     def _file(self, model: Solution) -> Iterator[tuple[str, Row]]:
         """Yield the relevant rows of a file that goes, if the model has one."""
@@ -195,18 +202,23 @@ class AbortExamples:
                     with suppress(NoValue):
                         yield table, self._values(model, table, row)
 
-    def _execute_tables(self, proposal: Proposal, exception: str) -> None:
+    def _execute_tables(
+        self,
+        proposal: Proposal,
+        exception: str,
+        beside: Callable[[], Sequence[tuple[str, Row]]] | None = None,
+    ) -> None:
         """Execute tables with the rows that are needed, then with more rows, the smallest first."""
         title = f"{self.loser.name} conflicts with {self.winner.name}"
         try:
-            stage = CounterexampleDraft(self.instances, proposal, self.roles, self.schedule)
+            stage = CounterexampleDraft(self.instances, proposal, self.roles, self.schedule, beside)
             for test in stage.tests(title, TESTS):
                 self._execute(test, proposal)
                 if exception in self.found:
                     return
         except Disagreement:
             raise
-        except IsolitmusError as problem:
+        except (NoValue, IsolitmusError) as problem:
             self.why = str(problem).partition("\n")[0]
 
     def _execute(self, test: Litmus, proposal: Proposal) -> None:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice, product
+from functools import cached_property
+from itertools import chain, combinations, count, islice, product
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.delta.read_set import accesses
@@ -32,7 +33,7 @@ from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.definitions import restored_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.templates.expression_formulas import Codes, ValueTerm
@@ -154,15 +155,25 @@ def proposal_of(instances: Instances, model: Solution, roles: Sequence[Participa
 
 
 class CounterexampleDraft:
-    """Values for some participants, and their schedule."""
+    """Values for some participants, and their schedule.
+
+    With `beside`, the rows that are not needed are those that it returns: it is called when the
+    tests without them are exhausted.
+    """
 
     def __init__(
-        self, cast: Instances, proposal: Proposal, roles: Sequence[Participant], schedule: str
+        self,
+        cast: Instances,
+        proposal: Proposal,
+        roles: Sequence[Participant],
+        schedule: str,
+        beside: Callable[[], Sequence[tuple[str, Row]]] | None = None,
     ) -> None:
         self.cast = cast
         self.proposal = proposal
         self.roles = roles
         self.schedule = schedule
+        self.beside = beside
 
     def tests(self, title: str, most: int = TESTS) -> Iterator[Litmus]:
         """Yield litmus tests with the proposed parameters, those with few initial rows first."""
@@ -238,19 +249,22 @@ class CounterexampleDraft:
     def _starts(self) -> Iterator[tuple[Statement, ...]]:
         """Yield initial tables, each once, few rows first."""
         needed = min(MOST, len(self.proposal.rows))
-        most = max(needed + min(FEW, len(self._others)), len(self.proposal.file) + 1)
+        enough = max(needed, len(self.proposal.file) + 1)
         seen: set[tuple[str, ...]] = set()
-        for many in range(most + 1):
+        for many in count():
+            if many > enough and many > needed + min(FEW, len(self._others)):
+                return
             for way in chain(self._with_file(many), self._with_rows(many, needed)):
                 key = tuple(one.sql for one in way)
                 if key not in seen:
                     seen.add(key)
                     yield way
 
-    @property
+    @cached_property
     def _others(self) -> list[tuple[str, Row]]:
         """Rows that are not needed."""
-        return [row for row in self.proposal.beside if row not in self.proposal.rows]
+        beside = self.proposal.beside if self.beside is None else self.beside()
+        return [row for row in beside if row not in self.proposal.rows]
 
     def _with_file(self, many: int) -> Iterator[tuple[Statement, ...]]:
         """Yield the tables of this many rows with those that have to be in one file.
@@ -260,16 +274,17 @@ class CounterexampleDraft:
         file = self.proposal.file
         if not file or many not in (len(file), len(file) + 1):
             return
-        rows = [row for row in (*self.proposal.rows, *self._others) if row not in file]
+        others = self._others if many > len(file) else ()
+        rows = [row for row in (*self.proposal.rows, *others) if row not in file]
         for other in combinations(rows, many - len(file)):
             yield (*self._inits(file, together=True), *self._inits(other, together=True))
 
     def _with_rows(self, many: int, needed: int) -> Iterator[tuple[Statement, ...]]:
         """Yield the tables of this many rows, of which at most ``needed`` are needed ones."""
-        others = self._others
         statements = [role.statement.statement for role in self.roles]
         compacted = {one.target for one in statements if isinstance(one, Optimize)}
-        for more in range(max(0, many - needed), min(FEW, many, len(others)) + 1):
+        for more in range(max(0, many - needed), min(FEW, many) + 1):
+            others = self._others if more else []
             for some, besides in product(
                 combinations(self.proposal.rows, many - more), combinations(others, more)
             ):

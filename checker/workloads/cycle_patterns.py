@@ -24,7 +24,7 @@ from isolitmus.checker.templates.instance_frames import (
     items_of_both,
     may_miss,
 )
-from isolitmus.checker.workloads.instances import pair_names
+from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.model.sql.statement import Read
 

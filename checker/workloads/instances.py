@@ -10,6 +10,7 @@ from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_shapes import StatementShape, shape_of
 from isolitmus.checker.templates.statement_template import Template
+from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant", "pair_names", "value_bounds"]
+__all__ = ["Instances", "Participant", "value_bounds"]
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,6 @@ class Participant:
     def terms(self) -> Terms:
         """Terms of the statement's unknowns."""
         return self.instance.template.terms
-
-
-def pair_names(a: JobStatement, b: JobStatement) -> tuple[str, str]:
-    """Return different names for two statements, even if they are the same one."""
-    return a.name, b.name if a is not b else f"{b.name}_2"
 
 
 def value_bounds(roles: Iterable[Participant]) -> list[Any]:

@@ -33,6 +33,7 @@ from isolitmus.specs.sql.invariants import read_invariant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.workloads.invariant_runs import InvariantViolation
     from isolitmus.checker.workloads.invariants import InvariantAnswer
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.workload import JobStatement, Workload
@@ -61,10 +62,11 @@ def find_invariant_repairs(broken: InvariantAnswer, given: Sequence[Invariant]) 
     if broken.violation is None:
         return
     work, spec = broken.workload, named(broken.protocol)
-    found = [*_levels(broken, given), *_apart(broken, given), *_rewritten(broken, given)]
-    found += _sources(broken, given)
+    start = _Changed(work, tuple(given))
+    found = [*_levels(broken, start), *_apart(broken, start), *_rewritten(broken, start)]
+    found += _sources(broken, start)
     if not found:
-        found += _together(broken, given)
+        found += _together(broken, start)
     meetings = predict_workload(work, spec, examples=False).meetings
     jobs = {way for one in broken.violations for way in (one.jobs, one.jobs[::-1])}
     home = {one.name: one.job for one in work.statements}
@@ -76,61 +78,105 @@ def find_invariant_repairs(broken: InvariantAnswer, given: Sequence[Invariant]) 
     yield from price_repairs(found, work, meetings, harmful)
 
 
-def _answer(
-    broken: InvariantAnswer,
-    given: Sequence[Invariant],
-    workload: Workload,
-    protocol: str,
-    *,
-    examples: bool = False,
-) -> InvariantAnswer:
-    """Return the answer about the invariant for a changed workload or level."""
-    answers = decide_invariants(workload, [protocol], given, examples=examples)
-    return next(one for one in answers if one.invariant == broken.invariant)
-
-
-def _levels(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
+def _levels(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     """Yield the other protocols of Delta under which the invariant is kept."""
     for other in format_named(DELTA).protocols:
         if other != broken.protocol:
-            answer = _answer(broken, given, broken.workload, other)
+            answer = start.answer(replace(broken, protocol=other))
             if answer.word == "kept":
                 yield Repair(level_title(named(other)), broken.workload, other)
 
 
-def _apart(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
+class _Changed(NamedTuple):
+    """Workload and invariants of sources after some changes, one after another."""
+
+    workload: Workload
+    given: tuple[Invariant, ...]
+    titles: tuple[str, ...] = ()
+    apart: tuple[tuple[str, str], ...] = ()
+    costs: tuple[str, ...] = ()
+
+    def separated(self, pairs: Sequence[tuple[str, str]]) -> _Changed:
+        """Return the change that pairs of jobs never run at the same time."""
+        ways = {way for a, b in pairs for way in ((a, b), (b, a))}
+        return self._replace(
+            workload=replace(self.workload, apart=self.workload.apart | ways),
+            titles=(*self.titles, f"never run at the same time: {separated_jobs(pairs)}"),
+            apart=(*self.apart, *pairs),
+        )
+
+    def rewritten(self, cost: str, some: Sequence[tuple[JobStatement, str]]) -> _Changed | None:
+        """Return the change to other texts of statements; None if one of them is not modelled."""
+        work = self.workload
+        try:
+            for one, sql in some:
+                own = next(each for each in work.statements if each.name == one.name)
+                work = replace_statement(work, own, sql)
+        except IsolitmusError:
+            return None
+        titles = (*self.titles, *(f"write {one.name} as {sql}" for one, sql in some))
+        return self._replace(workload=work, titles=titles, costs=(*self.costs, cost))
+
+    def with_key(self, unique: Invariant) -> _Changed:
+        """Return the change that a source has one row for each key."""
+        return self._replace(
+            given=(*self.given, unique),
+            titles=(*self.titles, f"let a source have one row for each key: {unique.text}"),
+            costs=(*self.costs, UPSTREAM),
+        )
+
+    def answer(self, broken: InvariantAnswer, *, examples: bool = False) -> InvariantAnswer:
+        """Return the answer about the invariant after the changes."""
+        answers = decide_invariants(self.workload, [broken.protocol], self.given, examples=examples)
+        return next(one for one in answers if one.invariant == broken.invariant)
+
+    def repair(self, broken: InvariantAnswer) -> Repair:
+        """Return the changes as a repair."""
+        title, costs = "; ".join(self.titles), tuple(dict.fromkeys(self.costs))
+        return Repair(title, self.workload, broken.protocol, self.apart, costs=costs)
+
+
+def _apart(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     """Yield the repair by jobs that never run at the same time."""
-    answer, work = broken, broken.workload
+    answer = broken
     pairs: list[tuple[str, str]] = []
     for _ in range(ROUNDS):
         if not answer.violations or answer.violations[0].alone:
             return
-        for found in answer.violations:
-            a, b = sorted(found.jobs)
-            pairs.append((a, b))
-            work = replace(work, apart=work.apart | {(a, b), (b, a)})
-        answer = _answer(broken, given, work, broken.protocol, examples=True)
+        pairs += (_sorted_pair(found) for found in answer.violations)
+        changed = start.separated(pairs)
+        answer = changed.answer(broken, examples=True)
         if answer.word == "kept":
-            title = f"never run at the same time: {separated_jobs(pairs)}"
-            yield Repair(title, work, broken.protocol, tuple(pairs))
+            yield changed.repair(broken)
             return
 
 
-def _rewritten(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
+def _sorted_pair(found: InvariantViolation) -> tuple[str, str]:
+    """Return the two jobs of a violation."""
+    a, b = sorted(found.jobs)
+    return a, b
+
+
+def _rewritten(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     """Yield the repairs by other statements: of one, or of all that can be changed alike."""
-    work = broken.workload
     changes: dict[str, list[tuple[JobStatement, str]]] = {}
-    for cost, statement, text in _other_texts(work, broken.invariant):
+    for cost, statement, text in _other_texts(broken.workload, broken.invariant):
         changes.setdefault(cost, []).append((statement, text))
     for cost, every in changes.items():
         for some in [*([each] for each in every), every] if len(every) > 1 else [every]:
-            changed = _changed(work, some)
-            if changed is None:
-                continue
-            if _answer(broken, given, changed, broken.protocol).word == "kept":
-                said = "; ".join(f"write {one.name} as {sql}" for one, sql in some)
-                yield Repair(said, changed, broken.protocol, costs=(cost,))
+            changed = start.rewritten(cost, some)
+            if changed is not None and changed.answer(broken).word == "kept":
+                yield changed.repair(broken)
                 break
+
+
+def _sources(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
+    """Yield the repairs by sources in which each key has one row."""
+    for unique in _source_keys(broken.workload, broken.invariant):
+        if unique not in start.given:
+            changed = start.with_key(unique)
+            if changed.answer(broken).word == "kept":
+                yield changed.repair(broken)
 
 
 def _other_texts(work: Workload, invariant: Invariant) -> Iterator[tuple[str, JobStatement, str]]:
@@ -148,32 +194,16 @@ def _other_texts(work: Workload, invariant: Invariant) -> Iterator[tuple[str, Jo
                 yield LEFT_OUT, one, sql
 
 
-class _Changed(NamedTuple):
-    """Several changes of a workload, one after another."""
-
-    workload: Workload
-    given: tuple[Invariant, ...]
-    titles: tuple[str, ...] = ()
-    apart: tuple[tuple[str, str], ...] = ()
-    costs: tuple[str, ...] = ()
-
-
-def _together(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
+def _together(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     """Yield the smallest repair of several changes: each ends the smallest violation left."""
-    now = [(_Changed(broken.workload, tuple(given)), broken)]
+    now = [(start, broken)]
     for _ in range(ROUNDS):
         later = []
         for state, answer in now:
             for change in _steps(state, answer):
-                after = _answer(
-                    broken, change.given, change.workload, broken.protocol, examples=True
-                )
+                after = change.answer(broken, examples=True)
                 if after.word == "kept":
-                    title = "; ".join(change.titles)
-                    yield Repair(
-                        title, change.workload, broken.protocol, change.apart,
-                        costs=tuple(dict.fromkeys(change.costs)),
-                    )  # fmt: skip
+                    yield change.repair(broken)
                     return
                 ended = answer.violation is not None and answer.violation.jobs not in {
                     one.jobs for one in after.violations
@@ -189,26 +219,14 @@ def _steps(state: _Changed, answer: InvariantAnswer) -> Iterator[_Changed]:
     if found is None:
         return
     if not found.alone:
-        a, b = sorted(found.jobs)
-        yield state._replace(
-            workload=replace(work, apart=work.apart | {(a, b), (b, a)}),
-            titles=(*state.titles, f"never run at the same time: {separated_jobs([(a, b)])}"),
-            apart=(*state.apart, (a, b)),
-        )
+        yield state.separated([_sorted_pair(found)])
     for cost, one, sql in _other_texts(work, invariant):
-        if one.job in found.jobs and (changed := _changed(work, [(one, sql)])) is not None:
-            yield state._replace(
-                workload=changed,
-                titles=(*state.titles, f"write {one.name} as {sql}"),
-                costs=(*state.costs, cost),
-            )
+        changed = state.rewritten(cost, [(one, sql)]) if one.job in found.jobs else None
+        if changed is not None:
+            yield changed
     for unique in _source_keys(work, invariant):
         if unique not in state.given:
-            yield state._replace(
-                given=(*state.given, unique),
-                titles=(*state.titles, _of_source(unique)),
-                costs=(*state.costs, UPSTREAM),
-            )
+            yield state.with_key(unique)
 
 
 def _allowed(invariant: Invariant) -> str:
@@ -219,33 +237,6 @@ def _allowed(invariant: Invariant) -> str:
         column = bad.removesuffix(" IS NULL")
         return f"{column} IS NOT NULL" if " " not in column else f"NOT ({bad})"
     return f"NOT coalesce({bad}, FALSE)"
-
-
-def _changed(work: Workload, some: Sequence[tuple[JobStatement, str]]) -> Workload | None:
-    """Return the workload with other statements; None if one of them is not modelled."""
-    try:
-        for one, sql in some:
-            own = next(each for each in work.statements if each.name == one.name)
-            work = replace_statement(work, own, sql)
-    except IsolitmusError:
-        return None
-    return work
-
-
-def _sources(broken: InvariantAnswer, given: Sequence[Invariant]) -> Iterator[Repair]:
-    """Yield the repairs by sources in which each key has one row."""
-    for unique in _source_keys(broken.workload, broken.invariant):
-        if unique not in given:
-            answer = _answer(broken, [*given, unique], broken.workload, broken.protocol)
-            if answer.word == "kept":
-                yield Repair(
-                    _of_source(unique), broken.workload, broken.protocol, costs=(UPSTREAM,)
-                )
-
-
-def _of_source(unique: Invariant) -> str:
-    """Return the change that a source has one row for each key."""
-    return f"let a source have one row for each key: {unique.text}"
 
 
 def _source_keys(work: Workload, invariant: Invariant) -> Iterator[Invariant]:

@@ -84,6 +84,8 @@ class PairFormulas:
         Solver of the pair, with free literals.
     found : dict of str to AbortExample
         Examples of the first pair of these shapes, by exception.
+    shared : bool
+        Whether there are other pairs of these shapes.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class PairFormulas:
         self.asked = QuestionSolver((self.loser, self.winner), given, free=True)
         self.z3 = self.asked.z3
         self.found: dict[str, AbortExample] = {}
+        self.shared = False
 
     def number_texts(self, shapes: Iterable[StatementShape]) -> None:
         """Give the texts of these shapes their numbers, in the order of the texts."""

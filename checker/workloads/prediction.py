@@ -8,18 +8,23 @@ candidates (comparisons of one parameter with another) that the solver proves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from isolitmus.checker.workloads.abort_examples import AbortExamples
-from isolitmus.checker.workloads.instances import Instances, pair_names
+from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.pair_formulas import PairFormulas
+from isolitmus.checker.workloads.pair_prediction import (
+    COMPARISONS,
+    JobPrediction,
+    PairPrediction,
+    pair_names,
+)
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Read
@@ -32,15 +37,12 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.workloads.instances import Participant
     from isolitmus.checker.workloads.simple_examples import QuestionSolver
-    from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = [
-    "JobPrediction",
-    "PairPrediction",
     "PairPredictor",
     "ParameterComparison",
     "implied_comparisons",
@@ -48,15 +50,6 @@ __all__ = [
     "predict_pair",
     "predict_workload",
 ]
-
-WORDS = {
-    "=": "equals",
-    "<": "is below",
-    ">": "is above",
-    "<=": "is at most",
-    ">=": "is at least",
-    "<>": "is not",
-}
 
 
 class ParameterComparison(NamedTuple):
@@ -93,7 +86,7 @@ def parameter_comparisons(
                 words = (
                     f"both have the same {Parameter(x.name, x.type)}"
                     if both
-                    else f"{x.words} {WORDS[op]} {y.words}"
+                    else f"{x.words} {COMPARISONS[op]} {y.words}"
                 )
                 yield ParameterComparison(words, _formula(op, x.term, y.term))
 
@@ -171,119 +164,6 @@ def implied_comparisons(
 
 RELEASE = "4.4.0"
 """Release of Delta Lake whose sources the protocols cite, and on which examples are replayed."""
-Word = Literal["never", "always", "when", "apart", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class PairPrediction(ReadableRepr):
-    """Outcome of one statement if another one commits between its snapshot and its commit."""
-
-    loser: str
-    """Statement that starts first and commits last."""
-    winner: str
-    """Statement that commits in between."""
-    word: Word
-    """Predicted outcome of the loser.
-
-    ``never``; ``always``; ``when`` something holds; ``apart``: the two never overlap; ``unknown``:
-    neither an example nor a proof was found.
-    """
-    condition: tuple[str, ...] = ()
-    """Necessary conditions on the parameters; all of them must hold."""
-    certain: bool = False
-    """True if the loser then always aborts if both write; otherwise that depends on the rows."""
-    examples: Mapping[str, Litmus] = field(default_factory=dict)
-    """Smallest example of each exception, in the order of the commit check.
-
-    An exception that is neither here nor in ``perhaps`` is proved impossible.
-    """
-    retries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Possible outcomes of a retry, by exception.
-
-    An absent outcome is proved impossible, except "fails", which is present only if an example
-    showed it.
-    """
-    perhaps: tuple[str, ...] = ()
-    """Exceptions with neither an example nor a proof that they are impossible."""
-    why: str = ""
-    """Reason why something is unknown."""
-    shown: tuple[str, ...] = ()
-    """Exceptions whose examples were executed, but are not kept here."""
-
-    @property
-    def exceptions(self) -> tuple[str, ...]:
-        """Exceptions for which an example was executed."""
-        return tuple(self.examples) or self.shown
-
-    def __repr__(self) -> str:
-        when = " and ".join(self.condition)
-        return f"{self.loser} aborts if {self.winner} commits: {self.word} {when}".rstrip()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the prediction in the format of docs/interface.md, 6."""
-        return {
-            "loser": self.loser,
-            "winner": self.winner,
-            "word": self.word,
-            "condition": list(self.condition),
-            "certain": self.certain,
-            "examples": {name: str(test) for name, test in self.examples.items()},
-            "retries": {name: list(ends) for name, ends in self.retries.items()},
-            "perhaps": list(self.perhaps),
-            "why": self.why,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class JobPrediction(ReadableRepr):
-    """Predictions for all pairs of a workload's statements, under one commit protocol."""
-
-    workload: Workload
-    protocol: str
-    """Name of the commit protocol."""
-    meetings: tuple[PairPrediction, ...]
-    """One prediction for each ordered pair of statements."""
-    seconds: float = 0.0
-    """Duration."""
-    ended: str | None = None
-    """Limit that ended the prediction, if any."""
-    engine: str = ""
-    """Engine for which the prediction is valid, with differences on Databricks if the tables have
-    any.
-    """
-
-    @property
-    def rows(self) -> dict[str, list[PairPrediction]]:
-        """Predictions by the statement that aborts."""
-        found: dict[str, list[PairPrediction]] = {}
-        for meeting in self.meetings:
-            found.setdefault(meeting.loser, []).append(meeting)
-        return found
-
-    @property
-    def examples(self) -> tuple[Litmus, ...]:
-        """Smallest examples of all pairs, with distinct names."""
-        return tuple(
-            replace(test, name=test.name if not k else f"{test.name}-{k + 1}")
-            for meeting in self.meetings
-            for k, test in enumerate(meeting.examples.values())
-        )
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self.meetings))
-
-    def to_json(self) -> dict[str, object]:
-        """Return the predictions in the format of docs/interface.md, 6."""
-        return {
-            "workload": self.workload.name,
-            "protocol": self.protocol,
-            "engine": self.engine,
-            "not_understood": [one.to_json() for one in self.workload.unread],
-            "meetings": [meeting.to_json() for meeting in self.meetings],
-            "assumptions": list(self.workload.assumptions),
-            "ended": self.ended,
-            "seconds": round(self.seconds, 3),
-        }
 
 
 def predict_workload(
@@ -443,11 +323,23 @@ class PairPredictor:
             return PairPrediction(loser.name, winner.name, "apart")
         if isinstance(loser, UnreadStatement) or isinstance(winner, UnreadStatement):
             return _not_understood(loser, winner)
-        if not _names_target(loser, winner):
+        if not self._names_target(loser, winner):
             return PairPrediction(loser.name, winner.name, "never")
         return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
             examples=self.examples
         )
+
+    def _names_target(self, loser: JobStatement, winner: JobStatement) -> bool:
+        """Return whether a statement names the table that another one writes to.
+
+        A commit is checked against the commits of its own table only, so without that nothing can
+        stop it.
+        """
+        table = getattr(winner.statement, "target", None)
+        if table in (None, getattr(loser.statement, "target", None)):
+            return True
+        known = {name.lower(): name for name in self.cast.workload.tables}
+        return table in loser.named_tables(known)
 
     def _formulas(self, loser: JobStatement, winner: JobStatement) -> PairFormulas:
         """Return the formulas of a pair, made for the first statements of its shapes.
@@ -462,23 +354,11 @@ class PairPredictor:
             found = PairFormulas(self.cast, *first, self.protocol)
             if len(losers) * len(winners) > 1:
                 self._shared[key] = found
+                found.shared = True
                 found.number_texts(self.cast.shape(one) for one in (*losers, *winners))
                 if self.examples:
                     _Pair(found, *first, self.protocol).precede()
         return found
-
-
-def _names_target(loser: JobStatement, winner: JobStatement) -> bool:
-    """Return whether a statement names the table that another one writes to.
-
-    A commit is checked against the commits of its own table only, so without that nothing can stop
-    it.
-    """
-    table = getattr(winner.statement, "target", None)
-    texts = (loser.sql, *(read.sql for read in loser.let.values()), *loser.reads)
-    if table is None or table == getattr(loser.statement, "target", None):
-        return True
-    return any(table.lower() in text.lower() for text in texts)
 
 
 def _not_understood(

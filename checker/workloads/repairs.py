@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.checker.solver.smt import ask_solver
-from isolitmus.checker.workloads.abort_examples import FAILS
-from isolitmus.checker.workloads.prediction import JobPrediction, PairPrediction, predict_workload
+from isolitmus.checker.workloads.pair_prediction import FAILS
+from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import PROMISES, decide_all, decide_robustness
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError
@@ -34,6 +34,7 @@ from isolitmus.specs.sql.statements import syntax_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.workloads.pair_prediction import JobPrediction, PairPrediction
     from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement, Workload

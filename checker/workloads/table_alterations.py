@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.delta.header_states import ALTERING, alteration_problem, header_states
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql.statement import Definition, Replace, Restore
 from isolitmus.model.workload import UnreadStatement
@@ -27,7 +26,11 @@ def altering_statements(workload: Workload) -> tuple[JobStatement, ...]:
     >>> altering_statements(as_workload("shop"))
     ()
     """
-    return tuple(one for one in workload.statements if isinstance(one.statement, ALTERING))
+    return tuple(
+        one
+        for one in workload.statements
+        if isinstance(one.statement, Definition | Replace | Restore)
+    )
 
 
 def table_alterations(workload: Workload) -> dict[str, tuple[Statement, ...]]:
@@ -105,6 +108,8 @@ def leave_out_failing(workload: Workload) -> Workload:
 
 def _refused(schema: Schema, statements: tuple[Statement, ...]) -> list[tuple[Statement, str]]:
     """Return the statements that no job can execute on a table, each with the reason."""
+    from isolitmus.checker.delta.header_states import alteration_problem, header_states
+
     found: list[tuple[Statement, str]] = []
     modelled: list[Statement] = []
     for one in statements:

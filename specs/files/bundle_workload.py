@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.projects.databricks_bundle import Bundle, BundleTask
 
 __all__ = ["BundleWorkload", "read_bundle_workload"]
@@ -38,6 +39,7 @@ def read_bundle_workload(
     *,
     schedule: JobSchedule | None = None,
     partial: bool = False,
+    store: ReadingStore | None = None,
 ) -> BundleWorkload:
     """Return the workload of a Databricks bundle.
 
@@ -55,6 +57,8 @@ def read_bundle_workload(
         ``isolitmus.toml`` or ``pyproject.toml`` in the bundle's folder or in the current one.
     partial : bool
         Whether no task has to be understood; otherwise that is an error.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     given = (schedule or find_job_schedule(root.parent, Path())).of("Databricks bundles")
     bundle = read_bundle(root, given.target)
@@ -89,6 +93,7 @@ def read_bundle_workload(
         created=_other_files(bundle, tasks, ddl),
         schedule=JobSchedule(place=given.place, node=given.node),
         partial=partial or bool(unread),
+        store=store,
     )
     found = replace(
         work,

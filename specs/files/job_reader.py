@@ -38,11 +38,7 @@ from isolitmus.specs.sql.configuration import (
     is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
-from isolitmus.specs.sql.definitions import (
-    property_parameters,
-    with_any_version,
-    without_location,
-)
+from isolitmus.specs.sql.definitions import property_parameters, with_any_version
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.generated_columns import with_generated_columns
 from isolitmus.specs.sql.job_statements import (
@@ -57,6 +53,7 @@ from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
 from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
+from isolitmus.specs.sql.table_creations import without_location
 from isolitmus.specs.sql.undeclared_sources import (
     replace_undeclared_sources,
     replace_unparsed_query,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.ignore_comments import IgnoreComment
     from isolitmus.specs.files.lint_settings import LintSettings
+    from isolitmus.specs.files.reading_cache import ReadingStore
 
 __all__ = ["LintSources", "read_lint_sources"]
 
@@ -41,7 +42,11 @@ class LintSources(NamedTuple):
 
 
 def read_lint_sources(
-    names: Sequence[str], settings: LintSettings, *, whole: bool = True
+    names: Sequence[str],
+    settings: LintSettings,
+    *,
+    whole: bool = True,
+    store: ReadingStore | None = None,
 ) -> LintSources:
     """Return the workload of some paths and its ignore comments.
 
@@ -53,13 +58,15 @@ def read_lint_sources(
         DDL, tables, excluded files, and schedule.
     whole : bool
         Whether the paths hold all jobs, so that the schedule must not name others.
+    store : ReadingStore, optional
+        Readings of earlier runs.
 
     Raises
     ------
     IsolitmusError
         If a path does not exist or holds no SQL, or if no table is declared.
     """
-    found = _read_sources(names, settings, whole=whole)
+    found = _read_sources(names, settings, store, whole=whole)
     if settings.invariants is None:
         return found
     work = found.workload
@@ -67,12 +74,14 @@ def read_lint_sources(
     return found._replace(workload=replace(work, invariants=(*work.invariants, *stated)))
 
 
-def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) -> LintSources:
+def _read_sources(
+    names: Sequence[str], settings: LintSettings, store: ReadingStore | None, *, whole: bool
+) -> LintSources:
     known = shipped_files("workloads")
     if len(names) == 1 and (manifest := find_manifest(Path(names[0]))) is not None:
-        return _of_project(Path(names[0]), manifest, settings)
+        return _of_project(Path(names[0]), manifest, settings, store)
     if len(names) == 1 and (root := find_bundle(Path(names[0]))) is not None:
-        return _of_bundle(root, settings)
+        return _of_bundle(root, settings, store)
     if len(names) == 1 and (names[0] in known or names[0].endswith(".toml")):
         return _of_workload_file(known.get(names[0]) or Path(names[0]), settings)
     paths = [Path(name) for name in names]
@@ -97,6 +106,7 @@ def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) 
         schedule=None if settings.schedule is None else settings.schedule.of("SQL files"),
         partial=True,
         whole=whole,
+        store=store,
     )
     comments = (
         one
@@ -108,14 +118,22 @@ def _read_sources(names: Sequence[str], settings: LintSettings, *, whole: bool) 
     return LintSources(work, tuple(comments))
 
 
-def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSources:
+def _of_project(
+    path: Path, manifest: Path, settings: LintSettings, store: ReadingStore | None
+) -> LintSources:
     """Return the workload of a dbt project, and the ignore comments in its files."""
     from isolitmus.specs.files.project_workload import read_project_workload
 
     folder = path if is_folder(path) else path.absolute().parent.parent
     logged = [read_declared_table(given) for given in settings.tables]
     work = read_project_workload(
-        manifest, folder, split_statements, settings.ddl, logged, schedule=settings.schedule
+        manifest,
+        folder,
+        split_statements,
+        settings.ddl,
+        logged,
+        schedule=settings.schedule,
+        store=store,
     )
     places = [*(one.location for one in work.statements), *(one.location for one in work.unread)]
     files = {
@@ -130,13 +148,13 @@ def _of_project(path: Path, manifest: Path, settings: LintSettings) -> LintSourc
     return LintSources(work, tuple(comments))
 
 
-def _of_bundle(root: Path, settings: LintSettings) -> LintSources:
+def _of_bundle(root: Path, settings: LintSettings, store: ReadingStore | None) -> LintSources:
     """Return the workload of a Databricks bundle, and the ignore comments in its SQL."""
     from isolitmus.specs.files.bundle_workload import read_bundle_workload
 
     logged = [read_declared_table(given) for given in settings.tables]
     found = read_bundle_workload(
-        root, settings.ddl, logged, schedule=settings.schedule, partial=True
+        root, settings.ddl, logged, schedule=settings.schedule, partial=True, store=store
     )
     sources = {file.source.label: file.source for file in found.files}
     comments = (

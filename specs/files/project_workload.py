@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.projects.dbt_manifest import DeclaredInvariant
     from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
 
@@ -43,6 +44,7 @@ def read_project_workload(
     logged: Sequence[LoggedDeclaration] = (),
     *,
     schedule: JobSchedule | None = None,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of a dbt project.
 
@@ -61,6 +63,8 @@ def read_project_workload(
         Existing tables.
     schedule : JobSchedule, optional
         What may overlap, instead of the table ``[schedule]``.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     made = "" if ddl is None else read_text(ddl, LitmusError)
     given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
@@ -77,7 +81,7 @@ def read_project_workload(
                 f"The manifest is that of dbt-{project.adapter}, but the target {profile.target} of"
                 f" the profile has the type {profile.adapter}."
             )
-    work = build_project_workload(project, known, given, logged, folder=folder)
+    work = build_project_workload(project, known, given, logged, folder=folder, store=store)
     return replace(work, left_out=(*work.left_out, *told))
 
 
@@ -88,6 +92,7 @@ def build_project_workload(
     logged: Sequence[LoggedDeclaration] = (),
     *,
     folder: Path | None = None,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of a project under a schedule.
 
@@ -104,6 +109,8 @@ def build_project_workload(
         Existing tables.
     folder : Path, optional
         Folder of the project.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     jobs = [*project.jobs, *(project.refreshes if schedule.full_refresh else ())]
     read = [job for job in jobs if not job.problem]
@@ -138,7 +145,7 @@ def build_project_workload(
             f"the columns of no table of {project.name} are known; run dbt docs generate, or"
             " declare the columns of the models with data_type"
         )
-    document = _Document(project, read, upkeep, schedule, [*given.values()], logged, folder)
+    document = _Document(project, read, upkeep, schedule, [*given.values()], logged, folder, store)
     work = document.best()
     names = {job.name for job in jobs}
     unread = [_unread(job, project) for job in jobs if job.problem]
@@ -241,6 +248,7 @@ class _Document(NamedTuple):
     ddl: list[str]
     logged: Sequence[LoggedDeclaration]
     folder: Path | None
+    store: ReadingStore | None
 
     def best(self) -> Workload:
         """Return the workload in which the most statements are understood.
@@ -285,7 +293,7 @@ class _Document(NamedTuple):
         stated = JobSchedule(place=self.schedule.place, node=self.schedule.node)
         return build_workload(
             Node(whole, "", Source(name)), name, sources=sources, logged=self.logged,
-            schedule=stated, each=True,
+            schedule=stated, each=True, store=self.store,
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial as apply_partly
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -20,6 +21,7 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.files.job_reader import unread_job
+from isolitmus.specs.files.reading_cache import cached_reading
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.projects.databricks_notebook import NotebookText
 
@@ -296,6 +299,7 @@ def files_workload(
     run: FunctionRunner | None = None,
     partial: bool = False,
     whole: bool = True,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of SQL files, one job per file; comments give types and conditions.
 
@@ -318,6 +322,8 @@ def files_workload(
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
         Whether these are all jobs of the schedule, so that it must not name others.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     files: dict[str, SqlFile] = {}
     for path in paths:
@@ -336,6 +342,7 @@ def files_workload(
         return sql_workload(
             files, name, folder, ddl=ddl, logged=logged, schedule=schedule, functions=forms,
             each=folder is not None or bool(forms), partial=partial or bool(forms), whole=whole,
+            store=store,
         )  # fmt: skip
 
     of = [*(path.stem for path in paths), *(one.target.name for one in records)]
@@ -352,12 +359,12 @@ def _run_tables(
     """Return the CREATE TABLE statements of the tables on which functions run."""
     made = "" if ddl is None else read_text(ddl, LitmusError)
     tables: dict[str, str] = {}
-    list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
+    list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, None))
     own = {*tables}
     for file in files.values():
         with suppress(SqlError):
             found = [*read_job_text(file.source).statements]
-            list(_take_tables(found, file.source, tables))
+            list(_take_tables(found, file.source, tables, None))
     texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
     if not texts and not logged:
         raise IsolitmusError(_no_table(folder))
@@ -390,6 +397,7 @@ def sql_workload(
     each: bool = True,
     partial: bool = False,
     whole: bool = True,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of the SQL of some jobs.
 
@@ -418,19 +426,21 @@ def sql_workload(
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
         Whether these are all jobs of the schedule, so that it must not name others.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     jobs: dict[str, Any] = {}
     spans: dict[str, list[tuple[int, int]]] = {}
     made = "" if ddl is None else read_text(ddl, LitmusError)
     tables: dict[str, str] = {}
     if each:
-        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables))
+        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, store))
     own = {*tables}
     told: list[str] = []
     unread: list[UnreadStatement] = []
     for one in created:
         with suppress(SqlError):
-            told += _take_tables([*read_job_text(one.source).statements], one.source, tables)
+            told += _take_tables([*read_job_text(one.source).statements], one.source, tables, store)
     for job, file in files.items():
         source = file.source
         unread += file.unread(job)
@@ -448,7 +458,7 @@ def sql_workload(
             if not each or not creates_table(sql)
         ]
         if each:
-            told += _take_tables(statements, source, tables)
+            told += _take_tables(statements, source, tables, store)
         told += [
             f"{source.label}: '{sql}' has no effect on conflicts." for sql in found.passed_over
         ]
@@ -471,7 +481,7 @@ def sql_workload(
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
-        each=each, partial=partial, whole=whole,
+        each=each, partial=partial, whole=whole, store=store,
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     with_cells = [
@@ -481,7 +491,9 @@ def sql_workload(
     return replace(work, left_out=(*work.left_out, *told), unread=tuple(with_cells))
 
 
-def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) -> Iterator[str]:
+def _take_tables(
+    statements: list[str], source: Source, tables: dict[str, str], store: ReadingStore | None
+) -> Iterator[str]:
     """Move each CREATE TABLE of a job from its statements to the tables, by name in lower case.
 
     Yields what is assumed about one that is not understood, or that creates a table again.
@@ -490,8 +502,7 @@ def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) 
         statements.remove(one)
         place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
         try:
-            name = read_ddl(one, place, source=True).name
-            workload_tables(Node({"ddl": one}, "", Source(place)), ())
+            name = cached_reading(store, "created", one, apply_partly(_created_table, one, place))
         except (LitmusError, SqlError) as error:
             problem = str(error).partition("\n")[0].partition(": ")[2]
             yield f"The CREATE TABLE of {place} is passed over: {problem}."
@@ -499,6 +510,15 @@ def _take_tables(statements: list[str], source: Source, tables: dict[str, str]) 
         other = tables.setdefault(name.lower(), one)
         if _plain_text(other) != _plain_text(one):
             yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
+
+
+def _created_table(create: str, place: str) -> str:
+    """Return the table that a CREATE TABLE creates; LitmusError or SqlError if it is not
+    understood.
+    """
+    name = read_ddl(create, place, source=True).name
+    workload_tables(Node({"ddl": create}, "", Source(place)), ())
+    return name
 
 
 def _plain_text(create: str) -> str:

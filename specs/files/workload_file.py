@@ -19,6 +19,11 @@ from isolitmus.specs.disk.input_files import ENTRIES, real_path
 from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
+from isolitmus.specs.files.reading_cache import (
+    CachedJobReader,
+    cached_reading,
+    cached_written_tables,
+)
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
@@ -27,7 +32,6 @@ from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.source_text import errors_in_file
-from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import JobStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.files.toml_reader import TomlTable
@@ -92,6 +97,17 @@ def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> Work
                 "level",
             )
     return WorkloadTables(schemas, said or next(iter(levels), None), formats, tuple(left_out))
+
+
+def _kept_tables(
+    document: Node, logged: Sequence[LoggedDeclaration], store: ReadingStore | None
+) -> WorkloadTables:
+    """Return the tables of a document, those of DDL from the store if it has them."""
+    others = {key: one for key, one in document.value.items() if key != "jobs"}
+    if logged or "ddl" not in others:
+        return workload_tables(document, logged)
+    read = cached_reading(store, "tables", others, lambda: (*workload_tables(document, ()),))
+    return WorkloadTables(*read)
 
 
 def _logged(document: Node, logged: Sequence[LoggedDeclaration]) -> dict[str, Schema]:
@@ -334,6 +350,7 @@ def build_workload(
     each: bool | Collection[str] = False,
     partial: bool = False,
     whole: bool = True,
+    store: ReadingStore | None = None,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -361,11 +378,13 @@ def build_workload(
         Whether no statement has to be understood; otherwise that is an error.
     whole : bool
         Whether these are all jobs of the schedule, so that it must not name others.
+    store : ReadingStore, optional
+        Readings of earlier runs.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    schemas, level, formats, left_out = workload_tables(document, logged)
+    schemas, level, formats, left_out = _kept_tables(document, logged, store)
     if schedule is None:
         schedule = JobSchedule(read_apart(document), place=document.source.label, node=document)
     stated = schedule.node or Node({}, "", document.source)
@@ -378,7 +397,9 @@ def build_workload(
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
-    reader = JobReader(schemas, shared, formats, besides, written_tables(texts), texts)
+    written = cached_written_tables(store, texts)
+    reader = JobReader(schemas, shared, formats, besides, written, texts)
+    kept = CachedJobReader(reader, store)
     jobs: dict[str, Job] = {}
     if not given.value and not partial:
         document.refuse('jobs is empty; write [jobs.NAME] with sql = "…"')
@@ -386,7 +407,7 @@ def build_workload(
         if sources is not None and job in sources:
             node = Node(node.value, node.path, sources[job])  # noqa: PLW2901 - same job
         try:
-            jobs[job] = reader.job(job, node, (spans or {}).get(job, ()))
+            jobs[job] = kept.job(job, node, (spans or {}).get(job, ()))
         except (LitmusError, SqlError) as error:
             if not (each if isinstance(each, bool) else job in each):
                 raise

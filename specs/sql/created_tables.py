@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.specs.sql.definitions import creation_query
 from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.table_creations import creation_query
 from isolitmus.specs.sql.uninterpreted_sources import DIALECT, folded_schemas, statement_tree
 
 if TYPE_CHECKING:

@@ -15,13 +15,14 @@ from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.query import Origin, unknown_parts
 from isolitmus.model.sql.statement import Clone
-from isolitmus.specs.sql.definitions import DefinitionReader, TableCreationReader
+from isolitmus.specs.sql.definitions import DefinitionReader
 from isolitmus.specs.sql.functions import is_nondeterministic
 from isolitmus.specs.sql.maintenance import VerbReader
 from isolitmus.specs.sql.parameters import BLANK, tables_by_path
 from isolitmus.specs.sql.queries import JoinReader, QueryReader
 from isolitmus.specs.sql.row_statements import InsertReader, MergeReader, RowsReader
 from isolitmus.specs.sql.syntax import Syntax, statement_readers, well_formed
+from isolitmus.specs.sql.table_creations import TableCreationReader
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:

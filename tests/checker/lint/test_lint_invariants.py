@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from isolitmus.checker.lint.answer_cache import AnswerCache
-from isolitmus.checker.lint.finding_examples import finding_examples
+from isolitmus.checker.lint.finding_examples import FindingExamples
 from isolitmus.checker.lint.linter import lint_workload
 from isolitmus.specs.files.lint_settings import LintSettings
 from isolitmus.specs.files.workload_file import read_workload
@@ -42,7 +42,7 @@ def test_a_finding_for_each_invariant_and_set_of_jobs():
         ("ISO102", ("load",)),
     ]
     for one in found.findings:
-        (test,) = finding_examples(found, one)
+        (test,) = FindingExamples(found).of(one)
         assert test.transactions
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.lint.answer_cache import AnswerCache
 from isolitmus.checker.lint.job_answers import JobAnswers
 from isolitmus.checker.lint.linter import lint_workload
-from isolitmus.checker.lint.structure_keys import QuestionKeys, named_tables
+from isolitmus.checker.lint.structure_keys import QuestionKeys
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.specs import protocol
@@ -104,7 +104,7 @@ def test_promises_are_those_of_robust(jobs):
 def keys_of(text):
     work = read_workload(text, "w")
     known = {name.lower(): name for name in work.tables}
-    tables = {one.name: named_tables(one, known) for one in work.statements}
+    tables = {one.name: one.named_tables(known) for one in work.statements}
     keys = QuestionKeys(work, protocol("delta-serializable"), tables)
     return [keys.pair(a, b) for a in work.statements for b in work.statements]
 

@@ -234,7 +234,7 @@ KINDS = {
     "CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (day) AS SELECT * FROM s": "M! M! M",
     "REPLACE TABLE t (id BIGINT, v STRING, day DATE) USING delta PARTITIONED BY (day)": "M! M! M",
 }
-"""Statements, and what becomes of `BESIDE` if each commits meanwhile."""
+"""Statements, and the outcome of `BESIDE` if each commits meanwhile."""
 
 
 def _workload(**jobs: str):

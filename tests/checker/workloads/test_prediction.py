@@ -591,7 +591,7 @@ def test_a_statement_that_does_not_name_a_table_is_not_stopped_by_its_commits(mo
         "jobs",
     )
     quick = predict_workload(jobs, "delta-serializable")
-    monkeypatch.setattr(prediction, "_names_target", lambda *_: True)
+    monkeypatch.setattr(prediction.PairPredictor, "_names_target", lambda *_: True)
     asked = predict_workload(jobs, "delta-serializable")
     assert [(m.loser, m.winner, m.word) for m in quick.meetings] == [
         (m.loser, m.winner, m.word) for m in asked.meetings

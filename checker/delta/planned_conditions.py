@@ -197,9 +197,10 @@ def refuse_opaque(statement: st.Statement) -> None:
 
     Then it is unknown even whether Spark accepts the statement.
     """
-    if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
+    parts = unknown_parts(statement) if isinstance(statement, Resolved) else ()
+    if not parts or not syntax_of(statement).opaque:
         return
-    found = Counter(unknown_parts(statement))
+    found = Counter(parts)
     found.subtract(
         part
         for condition in _conditions(statement)
@@ -219,10 +220,8 @@ def replace_opaque_parts(statement: st.Statement, choices: TriedAnswers | None) 
     EvaluationError
         If the tried choice is that the statement fails.
     """
-    if not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
-        return statement
     parts = tuple(dict.fromkeys(unknown_parts(statement)))
-    if not parts:
+    if not parts or not isinstance(statement, Resolved) or not syntax_of(statement).opaque:
         return statement
     why = parts[0].unsaid
     if choose(choices, "fails", (False, True), why):

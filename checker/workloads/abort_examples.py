@@ -52,8 +52,12 @@ __all__ = ["AbortExamples"]
 
 MODELS = 4
 """Maximum number of solver models that are executed for one exception."""
-TESTS = 250
-"""Maximum number of initial tables of one model that are executed to find its exception."""
+TESTS = 150
+"""Maximum number of initial tables of the first model that are executed to find its exception."""
+MORE_TESTS = 50
+"""The same for each later model: of 245 examples none was found after more."""
+UNDETERMINED = 20
+"""Number of tests in a row without a known outcome, for one reason, after which no more follow."""
 
 
 class AbortExamples:
@@ -71,6 +75,7 @@ class AbortExamples:
         """Reason why the last test that did not abort is no example."""
         self.roles = (self.loser, self.winner)
         self._done: set[tuple[object, ...]] = set()
+        self._undetermined: list[str] = []
 
     @property
     def schedule(self) -> str:
@@ -85,8 +90,9 @@ class AbortExamples:
         if exception in self.found:
             return
         first = self.formulas.found.get(exception)
+        self._undetermined = []
         if first is not None and self._are_possible(first.proposal):
-            self._execute_tables(first.proposal, exception)
+            self._execute_tables(first.proposal, exception, TESTS)
         known = self.found.get(exception)
         if known is not None and first is not None and known.size == first.size:
             return
@@ -105,8 +111,8 @@ class AbortExamples:
                 model = self._in_tests(stop, more, apart=apart)
             if model is None:
                 break
-            self._execute_model(model, exception)
-            if exception in self.found:
+            self._execute_model(model, exception, MORE_TESTS if k else TESTS)
+            if exception in self.found or self._is_undetermined:
                 break
             values = [t.value for role in self.roles for t in role.terms.parameters.values()]
             if values:
@@ -172,7 +178,12 @@ class AbortExamples:
         expect = {self.protocol.name: Expectation(outcome=outcome)}
         return replace(test, name=name, expect=expect)
 
-    def _execute_model(self, model: Solution, exception: str) -> None:
+    @property
+    def _is_undetermined(self) -> bool:
+        """True if the last tests have no known outcome, for one reason."""
+        return len(self._undetermined) >= UNDETERMINED
+
+    def _execute_model(self, model: Solution, exception: str, most: int) -> None:
         """Execute the values of a model, with more rows beside them."""
         late: Callable[[], Sequence[tuple[str, Row]]] | None = partial(self._rows_beside, model)
         try:
@@ -186,7 +197,7 @@ class AbortExamples:
         except (NoValue, IsolitmusError) as problem:
             self.why = str(problem).partition("\n")[0]
             return
-        self._execute_tables(replace(proposal, file=file), exception, late)
+        self._execute_tables(replace(proposal, file=file), exception, most, late)
 
     def _rows_beside(self, model: Solution) -> tuple[tuple[str, Row], ...]:
         """Return more rows beside the relevant ones, each once."""
@@ -206,15 +217,16 @@ class AbortExamples:
         self,
         proposal: Proposal,
         exception: str,
+        most: int,
         beside: Callable[[], Sequence[tuple[str, Row]]] | None = None,
     ) -> None:
         """Execute tables with the rows that are needed, then with more rows, the smallest first."""
         title = f"{self.loser.name} conflicts with {self.winner.name}"
         try:
             stage = CounterexampleDraft(self.instances, proposal, self.roles, self.schedule, beside)
-            for test in stage.tests(title, TESTS):
+            for test in stage.tests(title, most):
                 self._execute(test, proposal)
-                if exception in self.found:
+                if exception in self.found or self._is_undetermined:
                     return
         except Disagreement:
             raise
@@ -231,12 +243,16 @@ class AbortExamples:
             run, ended = self._ended(test)
         except UndeterminedError as problem:
             self.why = problem.problem
+            if self.why not in self._undetermined:
+                self._undetermined = []
+            self._undetermined.append(self.why)
             return
         except Disagreement:
             raise
         except IsolitmusError as problem:
             self.why = str(problem).partition("\n")[0]
             return
+        self._undetermined = []
         if ended is not None and ended.conflict is not None:
             found = self.found.setdefault(ended.conflict, AbortExample(test, run, proposal))
             found.fails |= self._retry_fails(test)

@@ -327,8 +327,7 @@ class CounterexampleDraft:
         for table, some in by_table.items():
             lists = [sort_rows(some)] if together else [(row,) for row in sort_rows(some)]
             for each in lists:
-                written = ", ".join(f"({', '.join(map(literal, row))})" for row in each)
-                yield self.cast.read(f"INSERT INTO {table} VALUES {written}")
+                yield self.cast.insert(table, each)
 
 
 def executed_part(test: Litmus) -> tuple[object, ...]:

@@ -14,15 +14,21 @@ from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.sql.expression import Const
+from isolitmus.model.sql.query import Values
+from isolitmus.model.sql.statement import Insert
+from isolitmus.model.sql.values import literal
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.statements import read_statement
+from isolitmus.specs.sql.statements import LateOrigin, read_statement
+from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.templates.expression_formulas import AppliedExpression, ValueTerm
     from isolitmus.checker.templates.instance_frames import Instance
     from isolitmus.model.sql.statement import Statement
+    from isolitmus.model.sql.values import Row
     from isolitmus.model.workload import Job, JobStatement, Workload
 
 __all__ = ["Instances", "Participant", "value_bounds"]
@@ -104,6 +110,19 @@ class Instances:
             self._known[sql] = read_statement(sql, self.workload.tables, opaque=True)
         return self._known[sql]
 
+    def insert(self, table: str, rows: Sequence[Row]) -> Statement:
+        """Return an INSERT of rows, as its text is read; most are made without parsing it."""
+        schema = self.workload.tables[table]
+        lists = ", ".join(f"({', '.join(map(literal, row))})" for row in rows)
+        sql = f"INSERT INTO {table} VALUES {lists}"
+        if sql not in self._known and not schema.generates and len(schema.shown) == len(rows[0]):
+            types = [column.type for column in schema.columns]
+            values = tuple(tuple(map(Const, row, types)) for row in rows)
+            syntax = Syntax(sql).typed({}, opaque=True, queried=True)
+            origin: Any = LateOrigin(syntax, self.workload.tables)
+            self._known[sql] = Insert(sql, table, (Values(values),), origin=origin)
+        return self.read(sql)
+
     def role(self, statement: JobStatement, name: str) -> Participant:
         """Return a statement as a participant with this name."""
         shape = self.shape(statement)
@@ -117,9 +136,9 @@ class Instances:
                 terms.fresh(type_, parameter, nulls=read) if known is None else known
             )
         terms.unknowns.clear()
-        for k, literal in enumerate(shape.literals):
-            sort = self.codes.term(literal.value).sort()
-            terms.literals[literal] = terms.z3.Const(f"{name}.literal {k}", sort)
+        for k, given in enumerate(shape.literals):
+            sort = self.codes.term(given.value).sort()
+            terms.literals[given] = terms.z3.Const(f"{name}.literal {k}", sort)
         instance = self._instance(statement, terms)
         literals = tuple(terms.literals.values())
         return Participant(name, statement, instance, self._domain(job, terms), shape, literals)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from isolitmus.model import place, schema, workload
 from isolitmus.model.sql import expression, query, statement
 from isolitmus.specs.sql import undeclared_sources, uninterpreted_sources
-from isolitmus.specs.sql.statements import resolve
+from isolitmus.specs.sql.statements import LateOrigin
 from isolitmus.specs.sql.syntax import Syntax
 from isolitmus.specs.sql.uninterpreted_sources import written_tables
 
@@ -62,23 +62,6 @@ class ReadingStore(Protocol):
 
 class _UnkeptError(Exception):
     """Part of a reading that cannot be kept, or data that are no reading."""
-
-
-class _LateOrigin:
-    """Origin of a statement that was not read in this run: it is read when its syntax is needed."""
-
-    def __init__(self, syntax: Syntax, tables: Mapping[str, Schema]) -> None:
-        self._given = syntax
-        self.tables = tables
-        self._read: Syntax | None = None
-
-    @property
-    def syntax(self) -> Syntax:
-        """Syntax with the trees that its reading parses and annotates."""
-        if self._read is None:
-            origin = getattr(resolve(self._given, self.tables), "origin", None)
-            self._read = self._given if origin is None else origin.syntax
-        return self._read
 
 
 def cached_reading(
@@ -316,5 +299,5 @@ def _decoded(data: Any, tables: Mapping[str, Schema]) -> Any:
     *own, text, label, types, opaque, queried = parts
     given = dict(zip(_arguments()[kind], own, strict=True))
     syntax = replace(Syntax(text, label), types=types, opaque=opaque, queried=queried)
-    late: Any = _LateOrigin(syntax, tables)
+    late: Any = LateOrigin(syntax, tables)
     return kind(**given, origin=late)

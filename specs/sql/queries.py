@@ -376,9 +376,13 @@ class QueryReader:
         return read_expression(scope, inner, "aggregate" if grouped else "row"), grouped
 
 
+PATH = frozenset("/{:")
+"""Characters of a path, or of the place of one, that no table's name has."""
+
+
 def _by_path(node: exp.Table) -> bool:
     """Return whether a FROM names files instead of a table of a database."""
-    return node.db.lower() == "delta" or (bool(node.db) and "/" in node.name)
+    return node.db.lower() == "delta" or (bool(node.db) and not PATH.isdisjoint(node.name))
 
 
 def _perhaps(query: qu.Query) -> qu.Query:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
 __all__ = [
+    "LateOrigin",
     "RefusedPart",
     "alters_columns",
     "read_statement",
@@ -108,6 +109,26 @@ def resolve(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:
     """Return the statement of a syntax, resolved on these tables; SqlError if unsupported."""
     with well_formed(syntax.text, syntax.label):
         return _resolved(syntax, schemas)
+
+
+class LateOrigin:
+    """Origin of a statement that was made without reading its text.
+
+    The text is read when its syntax is needed.
+    """
+
+    def __init__(self, syntax: Syntax, tables: Mapping[str, Schema]) -> None:
+        self._given = syntax
+        self.tables = tables
+        self._read: Syntax | None = None
+
+    @property
+    def syntax(self) -> Syntax:
+        """Syntax with the trees that its reading parses and annotates."""
+        if self._read is None:
+            origin = getattr(resolve(self._given, self.tables), "origin", None)
+            self._read = self._given if origin is None else origin.syntax
+        return self._read
 
 
 def _resolved(syntax: Syntax, schemas: Mapping[str, Schema]) -> st.Statement:

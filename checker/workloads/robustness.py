@@ -67,6 +67,10 @@ PROMISES = ("write-serializable", "update-serializable", "log-serializable")
 write-serializable: the final table equals that of some serial order. update-serializable: every
 reader sees a state of one. log-serializable: all readers see states of the serial order of the log.
 """
+IN_VAIN = 12
+"""Number of possible patterns without a counterexample after which no more are looked at: the
+answer is unknown.
+"""
 Safety = Literal["safe", "unsafe", "unknown"]
 ASSUMED = (
     "Jobs execute only these statements; all their other reads are declared with let.",
@@ -379,6 +383,7 @@ class _Asking:
         self.unsure: dict[str, None] = {}
         self.found: list[Counterexample] = []
         self.why: list[str] = []
+        self.in_vain = 0
         self.sources: list[JobStatement] = []
         self.open: list[tuple[JobStatement, JobStatement, JobStatement, str]] = []
 
@@ -397,6 +402,8 @@ class _Asking:
         back = [pair for pair in product(self.writers, repeat=2) if self._goes_back(*pair)]
         self.sources = list({last.name: last for last, _ in back}.values())
         for last, early in back:
+            if self._gives_up:
+                break
             match self.promise:
                 case "log-serializable":
                     self._look(backward_pair(last, early))
@@ -413,7 +420,11 @@ class _Asking:
                 " only in cycles of at most three transactions"
             )
         for open_ in () if self.found else self.open:
+            if self._gives_up:
+                break
             self._longer(*open_)
+        if self._gives_up:
+            self.why.append(f"after {IN_VAIN} such patterns, no more were looked at")
         word: Safety = "unsafe" if self.found else "unknown" if self.why or self.unsure else "safe"
         unsure = [f"the solver gave up on the pattern of {title}" for title in self.unsure]
         return Robustness(
@@ -421,6 +432,11 @@ class _Asking:
             tuple(sorted(self.found, key=lambda one: len(one.danger.members))),
             () if self.found else tuple(dict.fromkeys((*self.why, *unsure))),
         )  # fmt: skip
+
+    @property
+    def _gives_up(self) -> bool:
+        """True if many patterns are possible, and no example of any violates the promise."""
+        return not self.found and self.in_vain >= IN_VAIN
 
     def _goes_back(self, last: JobStatement, early: JobStatement) -> bool:
         """Return whether ``last`` may miss a change of its read set by ``early`` and commit."""
@@ -550,10 +566,13 @@ class _Asking:
         question = self._may(danger)
         if not question.ways:
             return False
+        if self._gives_up:
+            return True
         shown = None if self.trials is None else self.trials.shown(question, self.promise)
         if shown is not None:
             self.found.append(shown)
         else:
+            self.in_vain += 1
             self.why.append(
                 f"the pattern of {', '.join(danger.names)} is not proved impossible, and no example"
                 " of the solver violates the promise"

@@ -436,7 +436,7 @@ class GroupLimitQuestions(InvariantQuestions[GroupLimit]):
         may have read before the first one.
         """
         z3, parameters = self.z3, role.terms.parameters
-        if len(self.workload.jobs[role.statement.job].statements) > 1:
+        if not invariant.most or len(self.workload.jobs[role.statement.job].statements) > 1:
             return
         for name, read in role.statement.let.items():
             match read.query:

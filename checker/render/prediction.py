@@ -4,6 +4,7 @@ kind of conflict, and assumptions.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.workloads.pair_prediction import COMMITS, COMPARISONS, FAILS, NO_OP
@@ -381,14 +382,19 @@ def _qualified(meeting: PairPrediction) -> tuple[str, str]:
     for condition in meeting.condition:
         text = symbolic_condition(condition, loser, winner)
         first, second = (f"{loser}'s ", f"{_other(loser, winner)}'s ")
-        if text.startswith(first) and second not in text:
+        if text.startswith(first) and not _has(text, second):
             own.append(f"with {text.removeprefix(first)}")
-        elif first in text:
+        elif _has(text, first):
             others.append(f"with {text}")
         else:
             text = text.removeprefix(second).replace("both have the same", "the same")
             others.append(f"with {text}")
     return f"{loser} {enumeration(own)}".strip(), f"{{}} {enumeration(others)}".strip()
+
+
+def _has(text: str, words: str) -> bool:
+    """Return whether a text has words that no longer name ends with."""
+    return re.search(rf"(?<!\w){re.escape(words)}", text) is not None
 
 
 def _other(loser: str, winner: str) -> str:
@@ -404,4 +410,5 @@ def symbolic_condition(condition: str, loser: str, winner: str) -> str:
     """
     for sign, words in COMPARISONS.items():
         condition = condition.replace(f" {words} ", f" {sign} ")
-    return condition.replace(f"{loser}_2's ", "the other run's ") if winner == loser else condition
+    other = rf"(?<!\w){re.escape(loser)}_2's "
+    return re.sub(other, "the other run's ", condition) if winner == loser else condition

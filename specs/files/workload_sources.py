@@ -51,8 +51,9 @@ def workload(
     ----------
     *names : str
         Name of a shipped workload, path of a workload file, of a folder, or of SQL files. A
-        folder may be a dbt project, which a path of its ``manifest.json`` gives as well, or a
-        Databricks bundle, which a path of its root file gives as well.
+        folder that is there comes before a shipped workload of its name. It may be a dbt project,
+        which a path of its ``manifest.json`` gives as well, or a Databricks bundle, which a path of
+        its root file gives as well.
     ddl : Path, optional
         File with the CREATE TABLE statements for SQL files.
     tables : sequence of str
@@ -68,7 +69,8 @@ def workload(
     """
     logged = [read_declared_table(given) for given in tables]
     known = shipped_files("workloads")
-    folder = Path(names[0]) if len(names) == 1 and names[0] not in known else None
+    one = Path(names[0]) if len(names) == 1 else None
+    folder = one if one is not None and (one.is_dir() or names[0] not in known) else None
     if folder is not None and (manifest := find_manifest(folder)) is not None:
         _refuse_functions(run, f"{folder} is a dbt project")
         from isolitmus.specs.files.project_workload import read_project_workload

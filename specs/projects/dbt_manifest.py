@@ -7,6 +7,7 @@ fields are skipped. The text of a template is never evaluated.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn
 
@@ -18,7 +19,7 @@ from isolitmus.model.sql.values import literal
 from isolitmus.specs.disk.input_files import DEEPEST, inner_values, is_deeper, read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = [
@@ -297,7 +298,7 @@ def read_manifest(path: Path) -> DbtManifest:
     macros = {key: tuple(macro.depends_on.macros) for key, macro in found.macros.items()}
     return DbtManifest(
         label,
-        found.metadata.project_name or "project",
+        found.metadata.project_name or _package(found.nodes.values()),
         adapter,
         {key: found.nodes[key] for key in names},
         found.sources,
@@ -321,6 +322,12 @@ class _Catalog(Struct, frozen=True):
     metadata: _Metadata
     nodes: dict[str, _CatalogTable] = {}
     sources: dict[str, _CatalogTable] = {}
+
+
+def _package(nodes: Iterable[DbtNode]) -> str:
+    """Return the package of most nodes: older manifests do not name the project."""
+    named = Counter(node.package_name for node in nodes if node.package_name)
+    return max(named, key=named.__getitem__, default="project")
 
 
 def read_catalog(path: Path) -> dict[str, tuple[CatalogColumn, ...]]:

@@ -247,6 +247,11 @@ def all_meetings(draw):
     return found
 
 
+def test_the_name_of_a_statement_may_end_another_one():
+    meeting = PairPrediction("b", "ab", "when", ("ab's :y equals :z", "b's :x is below ab's :y"))
+    assert "if ab with :y = :z and with b's :x < ab's :y commits" in meeting_words(meeting)
+
+
 @given(all_meetings())
 def test_folds_are_the_pairs_that_can_abort_each_once(meetings):
     folds = answer_folds(meetings)

@@ -861,3 +861,12 @@ def test_other_values_of_apart_are_refused(pairs, said):
     with pytest.raises(IsolitmusError) as refused:
         read_workload(apart(pairs), "w")
     assert str(refused.value).startswith(said)
+
+
+def test_a_folder_comes_before_a_shipped_workload_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "a.sql").write_text(
+        "CREATE TABLE t (id INT) USING delta; DELETE FROM t WHERE id = 1"
+    )
+    assert list(workload("shop").jobs) == ["a"]

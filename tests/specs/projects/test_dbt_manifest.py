@@ -128,6 +128,13 @@ def test_versions_of_the_schema(version, tmp_path):
     assert len(found.nodes) == 20
 
 
+def test_an_older_manifest_does_not_name_its_project(tmp_path):
+    """Versions before v10 (dbt 1.6): the package of its nodes does."""
+    given = json.loads((SHOP / "target" / "manifest.json").read_text("utf-8"))
+    del given["metadata"]["project_name"]
+    assert read_manifest(written(tmp_path, given)).project == "shop"
+
+
 def test_nodes_stand_after_those_that_they_depend_on(tmp_path):
     nodes = {f"model.p.{a}": node(a, *b) for a, b in (("a", "bc"), ("b", "c"), ("c", ""))}
     assert [

@@ -160,8 +160,8 @@ def proof_of_invariant(answer: InvariantAnswer) -> Iterator[str]:
         yield f"By itself, no statement violates it: {', '.join(answer.alone)}."
     for one in answer.lasting:
         yield (
-            f"What the client of {one} finds is still so when {one} commits: no statement that may"
-            " run at the same time adds a row that would be too many."
+            f"When {one} commits, there are no more such rows than its client found: no statement"
+            " that may run at the same time adds one."
         )
     if isinstance(answer.invariant, Reference):
         parent = answer.invariant.parent

@@ -103,6 +103,8 @@ class UnreadStatement(ReadableRepr):
     """Its lines in the file; None if it was generated."""
     sql: str = ""
     """SQL as written, if it could be told from the rest of its file."""
+    target: str | None = None
+    """Table that it changes rows of, in lower case; None if it is not known, or if it does more."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place}): {self.problem}"
@@ -113,6 +115,12 @@ class UnreadStatement(ReadableRepr):
     def may_concern(self, table: str | None) -> bool:
         """Return whether it may have to do with this table (None: any)."""
         return self.tables is None or table is None or table.lower() in self.tables
+
+    def may_change(self, table: str) -> bool:
+        """Return whether this is the table that it changes, or one of those that it names."""
+        if self.target is not None:
+            return table.lower() == self.target
+        return self.tables is not None and table.lower() in self.tables
 
     def to_json(self) -> dict[str, object]:
         """Return the statement in the format of docs/interface.md, 6."""

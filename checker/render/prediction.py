@@ -109,7 +109,7 @@ def table_grids(prediction: JobPrediction) -> Iterator[str]:
 
 
 def writers_by_table(prediction: JobPrediction) -> dict[str, list[str]]:
-    """Return the statements that write to each table, or may if not understood."""
+    """Return the statements that write to each table, or may as far as their tables are known."""
     targets, rows = _targets(prediction), prediction.rows
     unread = {one.name: one for one in prediction.workload.unread}
     return {
@@ -117,7 +117,7 @@ def writers_by_table(prediction: JobPrediction) -> dict[str, list[str]]:
             name
             for name in rows
             if targets.get(name) == table
-            or (name in unread and unread[name].tables and unread[name].may_concern(table))
+            or (name in unread and unread[name].may_change(table))
         ]
         for table in dict.fromkeys(targets[name] for name in rows if name in targets)
     }

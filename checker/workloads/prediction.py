@@ -27,7 +27,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.sql.expression import Parameter
-from isolitmus.model.sql.statement import Read
+from isolitmus.model.sql.statement import Delete, Insert, Merge, Read, Update
 from isolitmus.model.workload import JobStatement, UnreadStatement
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
@@ -366,7 +366,8 @@ def _not_understood(
 ) -> PairPrediction:
     """Return the prediction of a pair of which one is not understood, or both.
 
-    They never conflict if the other one writes to a table that this one does not name.
+    They never conflict if the other one writes to a table that this one does not name, nor if they
+    change the rows of different tables.
     """
     both = loser, winner
     unread = [one for one in both if isinstance(one, UnreadStatement)]
@@ -374,11 +375,22 @@ def _not_understood(
     targets = [getattr(one, "target", None) for one in known]
     named = [one.tables for one in unread if one.tables is not None]
     apart = len(named) == 2 and not named[0] & named[1]
+    changed = {_changed_table(one) for one in both}
+    apart = apart or (None not in changed and len(changed) == 2)
     if apart or not all(one.may_concern(table) for one in unread for table in targets):
         return PairPrediction(loser.name, winner.name, "never")
     names = dict.fromkeys(one.name for one in unread)
     why = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} not understood"
     return PairPrediction(loser.name, winner.name, "unknown", why=why)
+
+
+def _changed_table(one: JobStatement | UnreadStatement) -> str | None:
+    """Return the table of a statement that does nothing but change rows, in lower case, or None."""
+    if isinstance(one, UnreadStatement):
+        return one.target
+    if isinstance(one.statement, Delete | Insert | Merge | Update):
+        return one.statement.target.lower()
+    return None
 
 
 def _shared_out(

@@ -58,7 +58,7 @@ from isolitmus.specs.sql.undeclared_sources import (
     replace_undeclared_sources,
     replace_unparsed_query,
 )
-from isolitmus.specs.sql.uninterpreted_sources import find_uninterpreted_sources
+from isolitmus.specs.sql.uninterpreted_sources import changed_table, find_uninterpreted_sources
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
@@ -275,7 +275,13 @@ class JobReader:
                 tables = frozenset(
                     name for name in known if re.search(rf"\b{re.escape(name)}\b", text.lower())
                 )
-        return replace(unread_job(title[0], error), name=_name(title), tables=tables)
+        target = changed_table(text)
+        return replace(
+            unread_job(title[0], error),
+            name=_name(title),
+            tables=tables,
+            target=target if target in known else None,
+        )
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]

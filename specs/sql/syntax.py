@@ -60,8 +60,9 @@ def desugar(tree: exp.Expr) -> exp.Expr:
     """Return the tree with equivalent notations reduced, in place.
 
     BETWEEN becomes two comparisons; CASE x WHEN, IF and NULLIF become CASE WHEN; SELECT DISTINCT
-    of columns (and of literals beside them) becomes GROUP BY; TABLE s becomes SELECT * FROM s; and
-    ``<=>`` of two columns, from which Delta derives no filter, says that both are NULL or equal.
+    of columns (and of literals beside them) becomes GROUP BY; TABLE s becomes SELECT * FROM s; a
+    WITH before UPDATE or DELETE moves into the subqueries that name its queries; and ``<=>`` of two
+    columns, from which Delta derives no filter, says that both are NULL or equal.
 
     Examples
     --------
@@ -71,6 +72,8 @@ def desugar(tree: exp.Expr) -> exp.Expr:
     >>> print(desugar(sqlglot.parse_one("SELECT DISTINCT a, b AS c FROM t")).sql())
     SELECT a, b AS c FROM t GROUP BY a, b
     """
+    if isinstance(tree, exp.Update | exp.Delete) and tree.args.get("with_"):
+        _move_with(tree)
     for insert in tree.find_all(exp.Insert):
         if insert.args.get("source"):
             insert.set("expression", exp.select("*").from_(insert.args["source"]))
@@ -86,6 +89,18 @@ def desugar(tree: exp.Expr) -> exp.Expr:
             return plain
         node.replace(plain)
     return tree
+
+
+def _move_with(tree: exp.Update | exp.Delete) -> None:
+    """Move the WITH of a statement into those of its subqueries that name a query of it."""
+    given = tree.args["with_"]
+    names = {part.alias.lower() for part in given.expressions}
+    tree.set("with_", None)
+    for query in list(tree.find_all(exp.Subquery)):
+        inner = query.this
+        named = {table.name.lower() for table in inner.find_all(exp.Table) if not table.db}
+        if query.find_ancestor(exp.Query) is None and named & names and not inner.args.get("with_"):
+            inner.set("with_", given.copy())
 
 
 def _grouped(select: exp.Select) -> None:

@@ -37,6 +37,7 @@ __all__ = [
     "DIALECT",
     "RUN",
     "UninterpretedSource",
+    "changed_table",
     "find_uninterpreted_sources",
     "folded_schemas",
     "free_name",
@@ -109,6 +110,20 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def changed_table(text: str) -> str | None:
+    """Return the table of a statement that inserts, deletes or updates rows, in lower case, or None.
+
+    Examples
+    --------
+    >>> changed_table("DELETE FROM T WHERE id IN (SELECT id FROM s)"), changed_table("DROP TABLE t")
+    ('t', None)
+    """
+    tree = kept_tree(text)
+    if not isinstance(tree, exp.Insert | exp.Merge | exp.Update | exp.Delete):
+        return None
+    return written_table(tree).lower() or None
+
+
 def written_table(tree: exp.Expr) -> str:
     """Return the table that a statement writes to."""
     into = tree.this.find(exp.Table) if isinstance(tree.this, exp.Expr) else None
@@ -118,9 +133,11 @@ def written_table(tree: exp.Expr) -> str:
 def find_uninterpreted_sources(
     text: str, schemas: Mapping[str, Schema], taken: Collection[str] = (), *, dynamic: bool = False
 ) -> Iterator[UninterpretedSource]:
-    """Yield replacements of a query that a MERGE or INSERT reads from, the smallest queries first.
+    """Yield replacements of a query that a MERGE or INSERT reads from, or that gives a value of an
+    UPDATE, the smallest queries first.
 
-    The query must not read the table that the statement writes to, because the recorded reads
+    The value of an UPDATE becomes the maximum of the table's column, which may be any value, or
+    NULL. The query must not read the table that the statement writes to, because the recorded reads
     depend on it, unless the statement overwrites the whole table and thus reads all of it.
 
     Parameters
@@ -144,13 +161,15 @@ def find_uninterpreted_sources(
     INSERT INTO t SELECT id, :day FROM s_rows WHERE run = :run ['id BIGINT', 'run BIGINT']
     """
     tree = statement_tree(text)
-    if not isinstance(tree, exp.Insert | exp.Merge):
+    if not isinstance(tree, exp.Insert | exp.Merge | exp.Update):
         return
     known = folded_schemas(schemas)
     named = {each.alias.lower(): each for each in tree.find_all(exp.CTE)}
     own = set() if _of_all(tree, dynamic=dynamic) else {written_table(tree).lower()}
     stored_by = tree.expression if isinstance(tree, exp.Insert) else None
     places = [*tree.find_all(exp.Select, exp.SetOperation, bfs=False)]
+    if isinstance(tree, exp.Update):
+        places = [one for one in places if _is_set_by(tree, one)]
     for place in reversed(places):  # inner queries first
         query = _with_named(place, named)
         read = {table.name.lower() for table in query.find_all(exp.Table)}
@@ -164,6 +183,8 @@ def find_uninterpreted_sources(
         if made is None:
             continue
         schema, instead, run, keys = made
+        if isinstance(tree, exp.Update):
+            instead.set("expressions", [exp.Max(this=one) for one in instead.expressions])
         changed = tree.copy()
         _at(changed, _path(place, tree)).replace(instead)
         if statement_tree(changed.sql(DIALECT)) != changed:  # sqlglot loses a part of the rest
@@ -259,6 +280,16 @@ def statement_text(tree: exp.Expr, text: str) -> str:
     if without_evolution(text) == text:
         return found
     return found.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO", 1)
+
+
+def _is_set_by(tree: exp.Update, query: exp.Expr) -> bool:
+    """Return whether a query in parentheses is a value that an UPDATE sets, or a part of one."""
+    above = query.parent
+    if not isinstance(above, exp.Subquery) or isinstance(above.parent, exp.From | exp.Join | exp.In):
+        return False
+    while above.parent not in (None, tree) and not isinstance(above.parent, exp.Query):
+        above = above.parent
+    return above in tree.expressions
 
 
 def _of_distinct(query: exp.Expr) -> bool:

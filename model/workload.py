@@ -192,6 +192,10 @@ class Workload(ReadableRepr):
     """Text of the file as it was read."""
     path: Path | None = None
     """Path of the file; None if the workload was generated."""
+    uncertain: Mapping[str, str] = field(default_factory=dict)
+    """Jobs whose later statements depend on what they read, without a condition in the statements:
+    each with the place of that read. A run of all their statements may be impossible.
+    """
 
     @property
     def statements(self) -> tuple[JobStatement, ...]:

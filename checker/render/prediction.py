@@ -116,8 +116,7 @@ def writers_by_table(prediction: JobPrediction) -> dict[str, list[str]]:
         table: [
             name
             for name in rows
-            if targets.get(name) == table
-            or (name in unread and unread[name].may_change(table))
+            if targets.get(name) == table or (name in unread and unread[name].may_change(table))
         ]
         for table in dict.fromkeys(targets[name] for name in rows if name in targets)
     }

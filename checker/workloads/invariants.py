@@ -333,6 +333,7 @@ class _Decision:
         if violations:
             word, why = "broken", []
         else:
+            why += self._uncertain(left)
             why += (f"{about}: neither a proof nor a violation was found" for about in open_)
         alone = [one.about for one, _ in proved if len(one.roles) == 1 and one.about not in open_]
         pairs = [one.about for one, _ in proved if len(one.roles) > 1 and one.about not in open_]
@@ -384,6 +385,16 @@ class _Decision:
                 " proof is about protocols that do"
             )
 
+    def _uncertain(self, left: _Asked) -> Iterator[str]:
+        """Yield the jobs whose runs are not executed as examples, each with the reason."""
+        jobs = dict.fromkeys(role.statement.job for one, _ in left for role in one.roles)
+        for job in jobs:
+            if job in self.workload.uncertain:
+                yield (
+                    f"whether a run of {job} executes all of its statements depends on"
+                    f" {self.workload.uncertain[job]}"
+                )
+
     def _violations(
         self, invariant: Invariant, left: list[tuple[InvariantQuestion, QuestionSolver]]
     ) -> tuple[InvariantViolation, ...]:
@@ -397,6 +408,8 @@ class _Decision:
             best: dict[frozenset[str], InvariantViolation] = {}
             for question, asked in left:
                 jobs = {role.statement.job for role in question.roles}
+                if jobs & self.workload.uncertain.keys():
+                    continue
                 if any(key <= jobs and one.alone for key, one in best.items() if not one.half_done):
                     continue
                 found = self.runs.violation(invariant, question, asked)

@@ -566,6 +566,16 @@ class _Asking:
         question = self._may(danger)
         if not question.ways:
             return False
+        jobs = dict.fromkeys(one.statement.job for one in question.members)
+        uncertain = {job: self.workload.uncertain.get(job) for job in jobs}
+        if any(uncertain.values()):
+            self.why += (
+                f"the pattern of {', '.join(danger.names)} is not proved impossible; whether a run"
+                f" of {job} executes all of its statements depends on {place}"
+                for job, place in uncertain.items()
+                if place
+            )
+            return True
         if self._gives_up:
             return True
         shown = None if self.trials is None else self.trials.shown(question, self.promise)

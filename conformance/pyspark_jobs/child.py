@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta.session import open_session
+from isolitmus.conformance.pyspark_jobs.path_choices import MOST_PATHS, PathChoices
 from isolitmus.conformance.pyspark_jobs.recorder import Recorder
 from isolitmus.conformance.pyspark_jobs.run_record import RunTables
 from isolitmus.conformance.pyspark_jobs.sandbox import ForbiddenEffectError, guard_machine
@@ -54,9 +55,15 @@ def run_request(request: str) -> int:
         sys.dont_write_bytecode = True
         try:
             with open_session("local[2]") as session:
-                for each in given["functions"]:
-                    record_function(session, read_function_target(each), given["ddl"], tell)
-                    tell({"kind": "ended", "line": 0})
+                for number, each in enumerate(given["functions"]):
+                    target, choices = read_function_target(each), PathChoices()
+                    for path in range(MOST_PATHS):
+                        tell({"kind": "path", "line": 0, "function": number, "path": path})
+                        record_function(session, target, given["ddl"], tell, choices)
+                        more = choices.advance()
+                        tell({"kind": "ended", "line": 0, "more": more})
+                        if not more:
+                            break
         except IsolitmusError as error:
             tell({"kind": "failed", "line": 0, "problem": str(error), "status": error.status})
     return 0
@@ -67,8 +74,11 @@ def record_function(
     target: FunctionTarget,
     ddl: str,
     tell: Callable[[dict[str, Any]], None],
+    choices: PathChoices | None = None,
 ) -> None:
     """Run a function on empty tables and tell what it does; its exception is a record as well.
+
+    With ``choices``, comparisons of numbers of rows have these outcomes.
 
     Raises
     ------
@@ -84,6 +94,7 @@ def record_function(
         recorder = Recorder(
             session, spark, tables, path, tell,
             _tests_identity(compile(path.read_text("utf-8"), str(path), "exec")),
+            choices or PathChoices(),
         )  # fmt: skip
         terminal = _Terminal(recorder.tokens.plain)
         sys.path.insert(0, str(path.parent))

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,20 +93,18 @@ def _wait(
     begun, since = 0, time.monotonic()
     while child.poll() is None:
         time.sleep(TICK)
-        records = _read(output)
-        started = [one for one in records if one["kind"] == "began"]
-        ended = [one for one in records if one["kind"] == "ended"]
+        paths = _paths(_read(output))
+        started = [one for one in paths if any(step["kind"] == "began" for step in one.steps)]
         if len(started) != begun:
             begun, since = len(started), time.monotonic()
-        if len(started) > len(ended) and time.monotonic() - since > limit:
-            target = targets[len(ended)]
-            own = _of_function(records, len(ended))
-            lines = [one["line"] for one in own if one["line"]]
-            last = f", the last in line {lines[-1]}" if lines else ""
-            count = sum(one["kind"] == "statement" for one in own)
+        last = started[-1] if started else None
+        if last is not None and not last.ended and time.monotonic() - since > limit:
+            target = targets[last.function]
+            lines = [one["line"] for one in last.steps if one["line"]]
+            after = f", the last in line {lines[-1]}" if lines else ""
             raise TimeLimit(
                 f"{target.label}:{target.line}: {target.function} did not return within {limit:g} s"
-                f" on empty tables; it had executed {count_of(count, 'statement')}{last}"
+                f" on empty tables; it had executed {count_of(last.count, 'statement')}{after}"
             )
 
 
@@ -115,15 +114,39 @@ def _read(output: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in whole.split("\n") if line]
 
 
-def _of_function(records: Sequence[dict[str, Any]], number: int) -> list[dict[str, Any]]:
-    """Return the records of one function."""
-    found: list[list[dict[str, Any]]] = []
+@dataclass(slots=True)
+class _Path:
+    """Run of a function, from its records."""
+
+    function: int
+    number: int
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    ended: bool = False
+    more: bool = False
+    """Whether other outcomes are left."""
+
+    @property
+    def count(self) -> int:
+        """Number of its statements."""
+        return sum(one["kind"] == "statement" for one in self.steps)
+
+    @property
+    def raised(self) -> dict[str, Any] | None:
+        """Record of its exception, if it raised one."""
+        return next((one for one in self.steps if one["kind"] == "raised"), None)
+
+
+def _paths(records: Sequence[dict[str, Any]]) -> list[_Path]:
+    """Return the runs of all functions."""
+    found: list[_Path] = []
     for one in records:
-        if one["kind"] == "began":
-            found.append([])
+        if one["kind"] == "path":
+            found.append(_Path(one["function"], one["path"]))
+        elif one["kind"] == "ended":
+            found[-1].ended, found[-1].more = True, one["more"]
         elif found:
-            found[-1].append(one)
-    return found[number] if number < len(found) else []
+            found[-1].steps.append(one)
+    return found
 
 
 def _records(
@@ -132,28 +155,37 @@ def _records(
     status: int | None,
     said: str,
 ) -> list[FunctionRecord]:
-    """Return the record of each function; raise if one did not end well."""
+    """Return the record of each function, one for each path; raise if one did not end well."""
     for one in records:
         if one["kind"] == "failed":
             kind = EngineUnavailable if one["status"] == EngineUnavailable.status else LitmusError
             raise kind(one["problem"])
-    made = []
+    paths, made = _paths(records), []
     for number, target in enumerate(targets):
-        own = _of_function(records, number)
-        count = sum(one["kind"] == "statement" for one in own)
-        after = f"; it had executed {count_of(count, 'statement')} before"
-        for one in own:
-            if one["kind"] == "raised":
-                place = f"{target.label}:{one['line'] or target.line}"
-                raise LitmusError(
-                    f"{place}: {target.function} did not return on empty tables: "
-                    f"{one['problem'].rstrip('.')}{after}"
-                )
-        if not own or own[-1]["kind"] != "ended":
-            last = said.splitlines()[-1] if said else "no output"
-            raise IsolitmusError(
-                f"{target.label}:{target.line}: the process of {target.function} ended with status"
-                f" {status}{after} ({last})"
-            )
-        made.append(FunctionRecord.of(target, own[:-1]))
+        own = [one for one in paths if one.function == number]
+        for path in own or [_Path(number, 0)]:
+            _check(path, target, status, said)
+        made += FunctionRecord.of_paths(
+            target,
+            [[step for step in one.steps if step["kind"] != "began"] for one in own],
+            more=own[-1].more,
+        )
     return made
+
+
+def _check(path: _Path, target: FunctionTarget, status: int | None, said: str) -> None:
+    """Raise if a run on empty tables raised, or if any run did not end."""
+    after = f"; it had executed {count_of(path.count, 'statement')} before"
+    raised = path.raised
+    if raised is not None and not path.number:
+        place = f"{target.label}:{raised['line'] or target.line}"
+        raise LitmusError(
+            f"{place}: {target.function} did not return on empty tables: "
+            f"{raised['problem'].rstrip('.')}{after}"
+        )
+    if not path.ended:
+        last = said.splitlines()[-1] if said else "no output"
+        raise IsolitmusError(
+            f"{target.label}:{target.line}: the process of {target.function} ended with status"
+            f" {status}{after} ({last})"
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.pyspark_jobs.frame_statements import FrameStatements
@@ -38,7 +38,7 @@ OF_PYTHON = ("LocalRelation", "OneRowRelation", "Range", "LogicalRDD")
 GIVEN_AWAY = (
     "toPandas", "toArrow", "toLocalIterator", "foreach", "foreachPartition", "rdd", "checkpoint",
     "localCheckpoint", "approxQuantile", "corr", "cov", "crosstab", "freqItems", "summary",
-    "describe", "pandas_api", "isEmpty", "tail",
+    "describe", "pandas_api", "tail",
 )  # fmt: skip
 """Methods and properties of a DataFrame whose results are not traced."""
 PRINTED = ("show",)
@@ -111,16 +111,6 @@ class Recorder(RunRecord):
         from pyspark.sql.classic.dataframe import DataFrame
         from pyspark.sql.conf import RuntimeConfig
 
-        def count(original: Any, frame: Any) -> Any:
-            plan = texts.export.plan(frame)
-            value = original(frame)
-            if not _has_tables(plan):
-                return value
-            name = self.free_name("count")
-            query = texts.counted(frame)
-            use = self.read("count()", query, [*plan_tables(plan)], name)
-            return TracedValue(value, f":{name}", self.tokens, use)
-
         def rows(call: str) -> Callable[..., Any]:
             def body(original: Any, frame: Any, *args: Any, **options: Any) -> Any:
                 plan = texts.export.plan(frame)
@@ -131,8 +121,6 @@ class Recorder(RunRecord):
 
         def given(call: str, *, uses: bool) -> Callable[..., Any]:
             def body(original: Any, frame: Any, *args: Any, **options: Any) -> Any:
-                if call == "isEmpty" and BATCH in frame.__dict__:
-                    return False
                 plan = texts.export.plan(frame)
                 if _has_tables(plan):
                     name = self.free_name(call)
@@ -168,7 +156,8 @@ class Recorder(RunRecord):
             self.left_out(f"{original.__name__}(), after which rows may be older than their use")
             return original(frame, *args)
 
-        replace(DataFrame, "count", count)
+        replace(DataFrame, "count", partial(self._count, texts))
+        replace(DataFrame, "isEmpty", partial(self._is_empty, texts))
         for name in ROWS:
             replace(DataFrame, name, rows(name))
         for name in GIVEN_AWAY:
@@ -182,6 +171,28 @@ class Recorder(RunRecord):
         replace(DataFrame, "cache", cached)
         replace(DataFrame, "persist", cached)
         replace(JavaMember, "__call__", member, always=True)
+
+    def _count(self, texts: SqlTexts, original: Any, frame: Any) -> Any:
+        """Return the traced number of rows of a DataFrame."""
+        plan = texts.export.plan(frame)
+        value = original(frame)
+        if not _has_tables(plan):
+            return value
+        name = self.free_name("count")
+        use = self.read("count()", texts.counted(frame), [*plan_tables(plan)], name)
+        many = self.number_of_rows(name, value)
+        return TracedValue(value, f":{name}", self.tokens, use, many)
+
+    def _is_empty(self, texts: SqlTexts, original: Any, frame: Any) -> Any:
+        """Return whether a DataFrame has no rows, which may have both outcomes."""
+        if BATCH in frame.__dict__:
+            return False
+        plan = texts.export.plan(frame)
+        if not _has_tables(plan):
+            return original(frame)
+        name = self.free_name("count")
+        self.read("isEmpty()", texts.counted(frame), [*plan_tables(plan)], name)
+        return self.number_of_rows(name, frame.count()).compare("=", 0)
 
     def _check_conf(self, key: str) -> None:
         """Record a gap for a setting that may affect commits, and that jobs do not have."""
@@ -198,18 +209,20 @@ class Recorder(RunRecord):
         if _has_one_row(plan) and row is not None and not isinstance(row, list):
             columns = [one.name for one in plan.columns]
 
-            def column(place: int) -> TracedValue:
+            def column(place: int) -> Any:
                 name = self.free_name(columns[place])
                 query = texts.query(frame, [plan.columns[place].id])
                 with_use = self.read(f"{call}()", query, tables, name, whole)
                 found = TracedValue(row[place], f":{name}", self.tokens, with_use)
-                if found.plain is None and self.tests_identity:
-                    found.used()
-                return found
+                return found.used() if row[place] is None and self.tests_identity else found
 
             only = TracedRow(row, column, use)
         if isinstance(value, list):
-            return TracedRows(value, use, only)
+            if only is not None:
+                return TracedRows(value, use, only)
+            many = self.free_name("count")
+            self.read(f"{call}()", texts.counted(frame), tables, many, whole)
+            return TracedRows(value, use, many=self.number_of_rows(many, len(value)))
         if only is None:  # None, or the row of an unordered or empty table
             use()
             return value

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.pyspark_jobs.path_choices import NumberOfRows, PathChoices
 from isolitmus.conformance.pyspark_jobs.traced_values import TokenTable
 from isolitmus.specs.sql.configuration import JOB_CONFS, OVERWRITE_MODE
 
@@ -71,6 +72,8 @@ class RunRecord:
     file: Path
     tell: Callable[[dict[str, Any]], None]
     tests_identity: bool = True
+    choices: PathChoices = field(default_factory=PathChoices)
+    """Outcomes of comparisons of this run."""
     tokens: TokenTable = field(default_factory=TokenTable)
     stream: Mapping[str, Any] = field(default_factory=dict)
     """Streaming query whose batch is being recorded: its line and the table of its sink."""
@@ -79,6 +82,9 @@ class RunRecord:
     _names: set[str] = field(default_factory=set)
     _noted: set[str] = field(default_factory=set)
     _confs: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tokens.note = self.note
 
     @property
     def line(self) -> int:
@@ -165,6 +171,16 @@ class RunRecord:
                 self._say({"kind": "used", "line": self.line or line, "name": name})
 
         return use
+
+    def number_of_rows(self, name: str, value: int) -> NumberOfRows:
+        """Return a number of rows that the result of an action says, whose comparisons are told."""
+
+        def tell(known: str) -> None:
+            self._say(
+                {"kind": "decided", "line": self.line, "name": name, "sql": f":{name} {known}"}
+            )
+
+        return NumberOfRows(self.choices, value, tell)
 
     def free_name(self, name: str) -> str:
         """Return a name for the result of an action."""

@@ -13,11 +13,16 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.pyspark_jobs.path_choices import SIGNS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from isolitmus.conformance.pyspark_jobs.path_choices import NumberOfRows
+
 __all__ = ["TOKEN", "TokenTable", "TracedRow", "TracedRows", "TracedValue", "plain_value"]
 
+NONE = "Python would raise a TypeError; this is the path with a number"
 TOKEN = re.compile("\ue000(\\d+)\ue001")
 """Text that a traced value prints as."""
 
@@ -26,6 +31,8 @@ class TokenTable:
     """Tokens of traced values that have been printed, and those that have arrived somewhere."""
 
     def __init__(self) -> None:
+        self.note: Callable[[str], None] = print
+        """Receives what differs between this run and one of the program."""
         self._values: list[TracedValue] = []
         self._shown: dict[int, str] = {}
         self._arrived: set[int] = set()
@@ -76,13 +83,26 @@ class TracedValue:
     False
     """
 
-    __slots__ = ("_tokens", "_use", "plain", "text")
+    __slots__ = ("_plain", "_rows", "_tokens", "_use", "text")
 
-    def __init__(self, plain: Any, text: str, tokens: TokenTable, use: Callable[[], None]) -> None:
-        self.plain = plain
+    def __init__(
+        self,
+        plain: Any,
+        text: str,
+        tokens: TokenTable,
+        use: Callable[[], None],
+        rows: NumberOfRows | None = None,
+    ) -> None:
+        self._plain = plain
+        self._rows = rows
         self.text = text
         self._tokens = tokens
         self._use = use
+
+    @property
+    def plain(self) -> Any:
+        """The value without its trace."""
+        return self._plain if self._rows is None else self._rows.value
 
     def used(self) -> Any:
         """Report that the program depends on the value, and return it."""
@@ -103,8 +123,29 @@ class TracedValue:
     def __hash__(self) -> int:
         return hash(self.used())
 
+    def compare(self, sign: str, other: object) -> Any:
+        """Return the outcome of a comparison; one of a number of rows may have both.
+
+        Any other one is a use.
+        """
+        if self._rows is not None and type(other) is int:
+            return self._rows.compare(sign, other)
+        return SIGNS[sign](self.used(), plain_value(other))
+
     def __eq__(self, other: object) -> bool:
-        return bool(self.used() == plain_value(other))
+        return bool(self.compare("=", other))
+
+    def __bool__(self) -> bool:
+        return bool(self.compare("<>", 0) if self._rows is not None else self.used())
+
+
+def _comparing(sign: str) -> Any:
+    """Return the method of a comparison."""
+
+    def method(self: TracedValue, other: object) -> Any:
+        return self.compare(sign, other)
+
+    return method
 
 
 def _arithmetic(sign: str, apply: Callable[[Any, Any], Any], *, swapped: bool) -> Any:
@@ -115,12 +156,18 @@ def _arithmetic(sign: str, apply: Callable[[Any, Any], Any], *, swapped: bool) -
     def method(self: TracedValue, other: object) -> Any:
         plain = other.plain if isinstance(other, TracedValue) else other
         traced = isinstance(other, TracedValue)
-        if not all(type(one) in (int, float) for one in (self.plain, plain)):
+        none = [one is None for one in (self.plain, plain)]
+        if not all(one is None or type(one) in (int, float) for one in (self.plain, plain)):
             mine, others = self.used(), plain_value(other)
             return apply(others, mine) if swapped else apply(mine, others)
         text = other.text if isinstance(other, TracedValue) else str(other)
         left, right = (text, self.text) if swapped else (self.text, text)
-        value = apply(plain, self.plain) if swapped else apply(self.plain, plain)
+        if any(none):
+            value = None
+            null = text if none[1] else self.text
+            self._tokens.note(f"{null} is NULL on empty tables, where {NONE}")
+        else:
+            value = apply(plain, self.plain) if swapped else apply(self.plain, plain)
 
         def use() -> None:
             self.used()
@@ -145,12 +192,14 @@ for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*")):
     _apply = getattr(operator, _name)
     setattr(TracedValue, f"__{_name}__", _arithmetic(_sign, _apply, swapped=False))
     setattr(TracedValue, f"__r{_name}__", _arithmetic(_sign, _apply, swapped=True))
-for _name in ("lt", "le", "gt", "ge", "ne", "truediv", "floordiv", "mod", "pow", "neg", "abs"):
+for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="), ("ne", "<>")):
+    setattr(TracedValue, f"__{_name}__", _comparing(_sign))
+for _name in ("truediv", "floordiv", "mod", "pow", "neg", "abs"):
     setattr(TracedValue, f"__{_name}__", _revealing(getattr(operator, _name)))
 for _name in ("getitem", "contains", "index"):
     setattr(TracedValue, f"__{_name}__", _revealing(getattr(operator, _name)))
 for _name, _of in (
-    ("bool", bool), ("int", int), ("float", float), ("len", len), ("iter", iter),
+    ("int", int), ("float", float), ("len", len), ("iter", iter),
     ("round", round), ("divmod", divmod),
 ):  # fmt: skip
     setattr(TracedValue, f"__{_name}__", _revealing(_of))
@@ -178,9 +227,7 @@ class TracedRow:
 
     __slots__ = ("_columns", "_row", "_use")
 
-    def __init__(
-        self, row: Any, columns: Callable[[int], TracedValue], use: Callable[[], None]
-    ) -> None:
+    def __init__(self, row: Any, columns: Callable[[int], Any], use: Callable[[], None]) -> None:
         self._row = row
         self._columns = columns
         self._use = use
@@ -223,15 +270,21 @@ class TracedRow:
 class TracedRows(Sequence[Any]):
     """Rows of an action; whatever the program does with them is reported.
 
-    Of a query that always has one row, that row is traced instead.
+    Of a query that always has one row, that row is traced instead. Whether there is any row may
+    have both outcomes.
     """
 
     def __init__(
-        self, rows: list[Any], use: Callable[[], None], only: TracedRow | None = None
+        self,
+        rows: list[Any],
+        use: Callable[[], None],
+        only: TracedRow | None = None,
+        many: NumberOfRows | None = None,
     ) -> None:
         self._rows = rows
         self._use = use
         self._only = only
+        self._many = many
 
     def used(self) -> list[Any]:
         """Report that the program depends on the rows, and return them."""
@@ -247,9 +300,21 @@ class TracedRows(Sequence[Any]):
         return iter(self.used() if self._only is None else [self._only])
 
     def __len__(self) -> int:
-        return len(self.used()) if self._only is None else 1
+        if self._only is not None:
+            return 1
+        if self._many is not None and not self._many.compare(">", 0):
+            return 0
+        found = len(self.used())
+        return found if self._many is None else max(found, self._many.value)
+
+    def __bool__(self) -> bool:
+        if self._only is not None:
+            return True
+        return bool(self.used()) if self._many is None else self._many.compare(">", 0)
 
     def __eq__(self, other: object) -> bool:
+        if type(other) is list and not other and self._only is None:
+            return not self
         return bool(self.used() == plain_value(other))
 
     __hash__ = None  # type: ignore[assignment]

@@ -16,6 +16,7 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.files.toml_reader import Source
+from isolitmus.specs.sql.guards import guard_insert
 from isolitmus.specs.sql.parameters import one_line, parameters
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ __all__ = [
     "with_functions",
 ]
 
+ROWS = {"= 0": "no rows", "<= 0": "no rows", "> 0": "rows", "<> 0": "rows"}
+"""What is known of a number of rows, in words."""
 WORDS = ("sql", "name", "call", "of", "problem", "sink")
 """Texts of a step."""
 
@@ -42,8 +45,8 @@ class RecordedStep(NamedTuple):
     """Step of a run, in the order of the run."""
 
     kind: str
-    """"statement", "read", "used" (a result of a read), "argument" (of a parameter), "gap"
-    (without SQL), "left out", or "note".
+    """"statement", "read", "used" (a result of a read), "decided" (what is known of one on the
+    path), "argument" (of a parameter), "gap" (without SQL), "left out", "note", or "raised".
     """
     line: int
     """Line of the function's file; 0 if it is not known."""
@@ -67,15 +70,54 @@ class RecordedStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionRecord:
-    """Record of a run of a function."""
+    """Record of a run of a function, on one of its paths."""
 
     target: FunctionTarget
     steps: tuple[RecordedStep, ...]
+    number: int = 1
+    """Number of the path."""
+    suffix: str = ""
+    """End of the name of its job."""
+    idle: bool = False
+    """True if it does nothing, and another path does something; it is no job."""
+    more: bool = False
+    """True if other paths have not been taken."""
     _used: Mapping[str, int] = field(init=False, repr=False)
+    _texts: tuple[str, ...] = field(init=False, repr=False)
+    """Statements and reads as its job has them: an INSERT on a decided path has the condition."""
+    uncertain: str = field(init=False, default="", repr=False)
+    """Read on whose result later statements depend, without a condition in them."""
 
     def __post_init__(self) -> None:
         used = {s.name: s.line for s in reversed(self.steps) if s.kind == "used"}
         object.__setattr__(self, "_used", used)
+        texts = [s.sql for s in self.steps]
+        places = [k for k, s in enumerate(self.steps) if s.kind == "decided"]
+        known = list(dict.fromkeys(self.steps[k].sql for k in places))
+        after = [s for k, s in self._numbered_statements if places and k > places[0]]
+        if after:
+            last, one = self._numbered_statements[-1]
+            guarded = guard_insert(one.sql, " AND ".join(known)) if last > places[-1] else None
+            if guarded is not None and len(after) == 1:
+                texts[last] = guarded
+            else:
+                reads = {s.name: s for s in self.steps if s.kind == "read"}
+                read = reads[self.steps[places[0]].name]
+                object.__setattr__(self, "uncertain", f"{read.call} ({self.place(read)})")
+        object.__setattr__(self, "_texts", tuple(texts))
+
+    @property
+    def name(self) -> str:
+        """Name of its job."""
+        return self.target.name + self.suffix
+
+    @property
+    def _numbered_statements(self) -> list[tuple[int, RecordedStep]]:
+        return [
+            (k, s)
+            for k, s in enumerate(self.steps)
+            if s.kind == "statement" and not s.sql.startswith("SET ")
+        ]
 
     @classmethod
     def of(cls, target: FunctionTarget, records: Sequence[Mapping[str, Any]]) -> FunctionRecord:
@@ -106,17 +148,42 @@ class FunctionRecord:
             )
         return cls(target, tuple(steps))
 
+    @classmethod
+    def of_paths(
+        cls,
+        target: FunctionTarget,
+        paths: Sequence[Sequence[Mapping[str, Any]]],
+        *,
+        more: bool = False,
+    ) -> list[FunctionRecord]:
+        """Return the records of the paths of a function; with ``more``, it has other ones.
+
+        The job of the first path that does something has the function's name.
+        """
+        records = [cls.of(target, told) for told in paths]
+        active = [one for one in records if one.statements or one.gaps] or records[:1]
+        found = []
+        for number, one in enumerate(records, 1):
+            suffix = f"_path{number}" if one in active[1:] else ""
+            last, idle = number == len(records), one not in active
+            found.append(replace(one, number=number, suffix=suffix, idle=idle, more=more and last))
+        return found
+
     @property
     def statements(self) -> tuple[RecordedStep, ...]:
         """Its statements, without settings."""
-        return tuple(
-            s for s in self.steps if s.kind == "statement" and not s.sql.startswith("SET ")
-        )
+        return tuple(s for _, s in self._numbered_statements)
+
+    @property
+    def gaps(self) -> tuple[RecordedStep, ...]:
+        """What it executed that has no SQL."""
+        return tuple(s for s in self.steps if s.kind == "gap")
 
     @property
     def results(self) -> dict[str, RecordedStep]:
         """Reads whose result a statement contains, by name."""
-        named = {n for s in self.steps if s.kind == "statement" for n in parameters(s.sql)}
+        steps = zip(self.steps, self._texts, strict=True)
+        named = {n for s, text in steps if s.kind == "statement" for n in parameters(text)}
         return {s.name: s for s in self.steps if s.kind == "read" and s.name in named}
 
     @property
@@ -135,11 +202,30 @@ class FunctionRecord:
         return f"{self.target.label}:{step.line or self.target.line}"
 
     def unknown_paths(self, *, let: bool) -> Iterator[tuple[RecordedStep, str]]:
-        """Yield each read on whose result the path may depend, with a sentence about it.
+        """Yield each read on whose result the path may depend, with a sentence about it, and what
+        else is not known of it.
 
         A read after which nothing is written decides nothing. Without ``let``, the results that
         statements contain count as well.
         """
+        for step in self.steps:
+            if step.kind == "raised":
+                said = step.problem.removeprefix("it raised ").rstrip(".")
+                yield (
+                    step,
+                    (
+                        f"with {self.condition}, {self.target.name} raised {said} on empty tables;"
+                        " what it executes then is not known"
+                    ),
+                )
+        if self.more:
+            yield (
+                RecordedStep("used", self.target.line),
+                (
+                    f"{self.target.name} has more than {self.number} paths; its statements on the"
+                    " others are not known"
+                ),
+            )
         lost = {} if let else self.results
         seen: set[int] = set()
         for step in self.steps:
@@ -162,7 +248,10 @@ class FunctionRecord:
         """Yield the path that the run took, one statement or read a line."""
         of = self.target
         count = count_of(len(self.statements), "statement")
-        yield f"{of.shown} ({of.place}) was executed on empty tables: {count} on this path"
+        if self.number == 1:
+            yield f"{of.shown} ({of.place}) was executed on empty tables: {count} on this path"
+        else:
+            yield f"{of.shown} ({of.place}) with {self.condition}: {count} on this path"
         shown: list[tuple[str, str]] = []
         own = self.results
         for step in self.steps:
@@ -174,6 +263,8 @@ class FunctionRecord:
                 shown.append((self.place(step), f":{step.name} = {text}"))
             elif step.kind == "read" and step in self.reads:
                 shown.append((self.place(step), f"{step.call} of {text}"))
+            elif step.kind == "raised":
+                shown.append((self.place(step), f"here {step.problem}"))
             elif step.kind == "note":
                 shown.append((self.place(step), f"note: {step.problem}"))
             elif step.kind in ("gap", "left out"):
@@ -181,12 +272,28 @@ class FunctionRecord:
         width = max((len(place) for place, _ in shown), default=0)
         yield from (f"  {place.ljust(width)}  {text}" for place, text in shown)
 
+    @property
+    def condition(self) -> str:
+        """What is known on the path, in words of the program."""
+        calls = {s.name: s for s in self.steps if s.kind == "read"}
+        parts = []
+        for step in self.steps:
+            if step.kind == "decided":
+                read, known = calls[step.name], step.sql.partition(" ")[2]
+                if read.call == "count()":
+                    said = f"count() {known}"
+                else:
+                    said = f"{ROWS.get(known, f'{known} rows')} from {read.call}"
+                parts.append(f"{said} in line {read.line or self.target.line}")
+        return " and ".join(dict.fromkeys(parts))
+
     def to_json(self) -> dict[str, object]:
         """Return the run in the format of docs/interface.md."""
         own = self.results
         return {
             "function": self.target.function,
             "place": self.target.place,
+            "path": self.condition,
             "arguments": dict(self.target.values),
             "statements": [
                 {"place": self.place(s), "sql": s.sql} for s in self.steps if s.kind == "statement"
@@ -212,6 +319,8 @@ class FunctionRecord:
     @property
     def _streams(self) -> tuple[int, ...]:
         """Lines that start its streaming queries, and 0 if it has other statements or reads."""
+        if self.idle:
+            return ()
         kinds = ("statement", "read", "gap")
         found = dict.fromkeys(s.stream for s in self.steps if s.kind in kinds)
         return (*found,) or (0,)
@@ -219,7 +328,7 @@ class FunctionRecord:
     def job_name(self, stream: int) -> str:
         """Return the name of the job of a streaming query, or (0) of the rest of the function."""
         alone = len(self._streams) == 1
-        return self.target.name if alone or not stream else f"{self.target.name}_line{stream}"
+        return self.name if alone or not stream else f"{self.name}_line{stream}"
 
     @property
     def job_names(self) -> tuple[str, ...]:
@@ -237,11 +346,11 @@ class FunctionRecord:
         own = self.results if let else {}
         reads = {s.name: s for s in (self.reads if let else (*self.reads, *self.results.values()))}
         texts, spans = [], []
-        for step in self.steps:
+        for step, text in zip(self.steps, self._texts, strict=True):
             if step.stream != stream:
                 continue
             if step.kind == "statement":
-                found = [step.sql]
+                found = [text]
             elif reads.get(step.name) is step:
                 found = [f"SELECT * FROM {table}" for table in step.tables or ()]
                 found = [step.sql] if let and step.sql else found
@@ -302,7 +411,7 @@ def build_with_functions(
             if {*record.job_names} <= other.jobs.keys():
                 forms[record], work = form, other
                 break
-    any_value = [record.target.name for record, (let, _) in forms.items() if not let]
+    any_value = [record.name for record, (let, _) in forms.items() if not let]
     return with_functions(work, records, any_value) if records else work
 
 
@@ -351,7 +460,6 @@ def with_functions(
     """
     unread: list[UnreadStatement] = []
     told: list[str] = []
-    own = {record.target.name: record for record in records}
     homes = {name: record for record in records for name in record.job_names}
     for one in work.unread:
         record = homes.get(one.job)
@@ -359,11 +467,21 @@ def with_functions(
             unread.append(replace(one, place=f"{one.location.file}:{one.location.line}"))
         else:
             unread.append(one)
-    for name, record in own.items():
+    uncertain: dict[str, str] = {}
+    seen: set[tuple[str, int, str]] = set()
+    for record in records:
+        name = record.target.name
         label = record.target.label
         taken = {*(one.name for one in work.unread), *(one.name for one in work.statements)}
-        gaps = [(s, s.problem) for s in record.steps if s.kind == "gap"]
-        for step, problem in (*gaps, *record.unknown_paths(let=name not in without_let)):
+        gaps = [(s, s.problem) for s in record.gaps]
+        let = record.name not in without_let
+        open_ = [*record.unknown_paths(let=let)]
+        if decided := record.uncertain or next((record.place(s) for s, _ in open_), ""):
+            uncertain |= dict.fromkeys(record.job_names, decided)
+        for step, problem in (*gaps, *open_):
+            if (record.target.place, step.line, problem) in seen:
+                continue
+            seen.add((record.target.place, step.line, problem))
             line = step.line or record.target.line
             called = f"{name}_line{line}"
             while called in taken:
@@ -385,13 +503,22 @@ def with_functions(
             " ConcurrentTransactionException."
         )
         alone |= {(a, b) for a in jobs for b in jobs}
-    of = [f"{r.target.shown} ({r.target.place})" for r in records]
+    of = dict.fromkeys(f"{r.target.shown} ({r.target.place})" for r in records)
+    what = "the statements that it executed on empty tables"
+    if any(record.number > 1 for record in records):
+        what = "the statements of one of the paths that it took on empty tables"
     told.append(
-        "Each run of a function executes the statements that it executed on empty tables, with the"
+        f"Each run of a function executes {what}, with the"
         f" arguments given here and the values that its Python computed then: {', '.join(of)}."
         if any(record.target.values for record in records)
-        else "Each run of a function executes the statements that it executed on empty tables, with"
+        else f"Each run of a function executes {what}, with"
         f" the values that its Python computed then: {', '.join(of)}."
     )
     apart = work.apart | alone
-    return replace(work, unread=tuple(unread), left_out=(*work.left_out, *told), apart=apart)
+    return replace(
+        work,
+        unread=tuple(unread),
+        left_out=(*work.left_out, *dict.fromkeys(told)),
+        apart=apart,
+        uncertain={**work.uncertain, **uncertain},
+    )

@@ -345,7 +345,8 @@ def files_workload(
             store=store,
         )  # fmt: skip
 
-    of = [*(path.stem for path in paths), *(one.target.name for one in records)]
+    of = [path.stem for path in paths]
+    of += dict.fromkeys(one.target.name for one in records)
     name = " ".join(of) if folder is None else real_path(folder).name
     return build_with_functions(records, build)
 

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["insert_as_merge", "with_condition"]
+__all__ = ["guard_insert", "insert_as_merge", "with_condition"]
 
 SOURCE = "new"
 """Name of the rows of an INSERT as the source of a query."""
+PLAIN = {"expressions", "from_", "where", "joins", "with_", "kind", "hint"}
+"""Parts of a SELECT that a condition in WHERE leaves as they are, if nothing is aggregated."""
 
 
 def insert_as_merge(
@@ -52,6 +54,38 @@ THEN INSERT *'
         f"MERGE INTO {schema.name} USING ({source}) AS {SOURCE} ON {on} WHEN NOT MATCHED THEN"
         f" INSERT {what}"
     )
+
+
+def guard_insert(text: str, condition: str) -> str | None:
+    """Return an INSERT that inserts its rows only if a condition on parameters is true.
+
+    None for another statement, and for one that replaces rows.
+
+    Examples
+    --------
+    >>> guard_insert("INSERT INTO t (id) VALUES (7)", ":n = 0")
+    'INSERT INTO t (id) SELECT 7 WHERE :n = 0'
+    >>> guard_insert("INSERT INTO t SELECT id FROM s WHERE id > 3 OR id < 0", ":n = 0")
+    'INSERT INTO t SELECT id FROM s WHERE (id > 3 OR id < 0) AND :n = 0'
+    >>> guard_insert("INSERT INTO t SELECT DISTINCT id FROM s", ":n = 0")
+    'INSERT INTO t SELECT * FROM (SELECT DISTINCT id FROM s) AS new WHERE :n = 0'
+    """
+    tree = statement_tree(text)
+    if not isinstance(tree, exp.Insert) or tree.args.get("overwrite") or tree.args.get("where"):
+        return None
+    given, test = tree.expression, parse_one(condition, DIALECT)
+    if isinstance(given, exp.Values):
+        rows = [row.expressions for row in given.expressions if isinstance(row, exp.Tuple)]
+        one = len(rows) == len(given.expressions) == 1
+        query = exp.select(*rows[0]) if one else exp.select("*").from_(exp.alias_(given, SOURCE))
+    elif isinstance(given, exp.Select) and {k for k, v in given.args.items() if v} <= PLAIN:
+        query = given
+    elif isinstance(given, exp.Query):
+        query = exp.select("*").from_(given.subquery(SOURCE))
+    else:
+        return None
+    tree.set("expression", query.where(test, copy=False))
+    return statement_text(tree, text)
 
 
 def _names(tree: exp.Insert, schema: Schema) -> list[str]:

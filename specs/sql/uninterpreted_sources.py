@@ -111,7 +111,8 @@ def written_tables(texts: Collection[str]) -> frozenset[str]:
 
 
 def changed_table(text: str) -> str | None:
-    """Return the table of a statement that inserts, deletes or updates rows, in lower case, or None.
+    """Return the table, in lower case, of a statement that inserts, deletes or updates rows; None
+    for another statement.
 
     Examples
     --------
@@ -285,7 +286,9 @@ def statement_text(tree: exp.Expr, text: str) -> str:
 def _is_set_by(tree: exp.Update, query: exp.Expr) -> bool:
     """Return whether a query in parentheses is a value that an UPDATE sets, or a part of one."""
     above = query.parent
-    if not isinstance(above, exp.Subquery) or isinstance(above.parent, exp.From | exp.Join | exp.In):
+    if not isinstance(above, exp.Subquery) or isinstance(
+        above.parent, exp.From | exp.Join | exp.In
+    ):
         return False
     while above.parent not in (None, tree) and not isinstance(above.parent, exp.Query):
         above = above.parent

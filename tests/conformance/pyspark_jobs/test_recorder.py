@@ -247,8 +247,10 @@ def test_values_that_flow_into_a_statement(record):
 
 def test_results_that_decide_the_path(record):
     line = JOBS[: JOBS.index("    if spark.table")].count("\n") + 1
-    used = [(one["name"], one["line"]) for one in record("deciding") if one["kind"] == "used"]
-    assert used == [("count_1", line), ("collect_1", line + 2)]
+    records = record("deciding")
+    used = [(one["name"], one["line"]) for one in records if one["kind"] == "used"]
+    assert used == [("collect_1", line + 2)]
+    assert [one["sql"] for one in records if one["kind"] == "decided"] == [":count_1 <= 0"]
     assert [one["name"] for one in record("hidden") if one["kind"] == "used"] == ["count_1"]
 
 

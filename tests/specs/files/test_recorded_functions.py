@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.function_targets import FunctionTarget
@@ -14,6 +16,7 @@ from isolitmus.specs.files.recorded_functions import FunctionRecord
 from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.sql.invariants import read_invariant
 
 DDL = """
 CREATE TABLE t (id BIGINT, n BIGINT, day DATE) USING delta PARTITIONED BY (day);
@@ -83,6 +86,113 @@ def test_a_read_that_decides_the_path_leaves_the_rest_unknown(made):
     assert words["load", "load_line2"] == "unknown"
     assert words["load", "load"] == "never"
     assert record.to_json()["let"] == {"count_1": {"place": "job.py:2", "sql": COUNT["sql"]}}
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """paths(steps, …): the records and the workload of a function with several paths."""
+    (tmp_path / "ddl.sql").write_text(DDL)
+    target = FunctionTarget(tmp_path / "job.py", "load", 1, FILE)
+
+    def build(*told, more=False):
+        records = FunctionRecord.of_paths(target, told, more=more)
+        return records, workload(ddl=tmp_path / "ddl.sql", run=lambda _: records)
+
+    return build
+
+
+def decided(line, known, name="count_1"):
+    return {"kind": "decided", "line": line, "name": name, "sql": f":{name} {known}"}
+
+
+ADD = statement(3, "INSERT INTO t VALUES (1, 7, DATE '2026-01-01')")
+OF_T = read(2, "SELECT count(*) AS n FROM t WHERE id = 1", tables=["t"])
+
+
+def test_an_insert_after_a_comparison_has_its_condition(paths):
+    records, work = paths([OF_T, decided(2, "<= 0"), ADD], [OF_T, decided(2, "> 0")])
+    (one,) = work.statements
+    assert (one.name, [*one.let]) == ("load", ["count_1"])
+    assert one.sql.endswith("SELECT 1, 7, CAST('2026-01-01' AS DATE) WHERE :count_1 <= 0")
+    assert (work.unread, work.uncertain) == ((), {})
+    assert [*records[1].lines()] == [
+        "load (job.py:1) with count() > 0 in line 2: 0 statements on this path",
+        "  job.py:2  count() of SELECT count(*) AS n FROM t WHERE id = 1",
+    ]
+    assert [one.to_json()["path"] for one in records] == [
+        "count() <= 0 in line 2",
+        "count() > 0 in line 2",
+    ]
+    assert "the statements of one of the paths that it took" in work.left_out[-1]
+
+
+def words(work, invariant="unique(id)"):
+    asked = read_invariant(invariant, work.tables, ["t"])
+    (found,) = decide_invariants(work, ["delta-serializable"], [asked])
+    return found
+
+
+def test_a_row_that_is_looked_up_first_is_added_twice_by_an_overlap_only(paths):
+    _, work = paths([OF_T, decided(2, "<= 0"), ADD], [OF_T, decided(2, "> 0")])
+    found = words(work)
+    assert found.word == "broken"
+    assert not any(one.alone for one in found.violations)
+    assert found.keeps_alone
+
+
+def test_whether_a_run_executes_several_statements_is_uncertain(paths):
+    """Without the condition, one run would violate it alone; it never does."""
+    remove = statement(4, "DELETE FROM t WHERE id = 3")
+    _, work = paths([OF_T, decided(2, "<= 0"), ADD, remove], [OF_T, decided(2, "> 0"), remove])
+    assert [*work.jobs] == ["load", "load_path2"]
+    assert work.unread == ()
+    assert work.uncertain == dict.fromkeys(("load", "load_path2"), "count() (job.py:2)")
+    found = words(work)
+    assert found.word == "unknown"
+    assert found.why[0] == (
+        "whether a run of load executes all of its statements depends on count() (job.py:2)"
+    )
+    more = statement(3, "INSERT INTO t SELECT id + 1, n, day FROM t")
+    _, work = paths([OF_T, decided(2, "<= 0")], [OF_T, decided(2, "> 0"), more, remove])
+    (found,) = decide_all(work, ["delta-write-serializable"], ["log-serializable"])
+    assert found.word == "unknown"
+    assert any("depends on count() (job.py:2)" in why for why in found.why)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT OVERWRITE t VALUES (1, 7, DATE '2026-01-01')",
+        "DELETE FROM t WHERE id = 3",
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE",
+        "OPTIMIZE t",
+    ],
+)
+def test_other_statements_have_no_condition(paths, sql):
+    _, work = paths([OF_T, decided(2, "<= 0")], [OF_T, decided(2, "> 0"), statement(3, sql)])
+    assert work.statements[-1].sql == sql
+    assert [*work.jobs] == [*work.uncertain] == ["load"]
+
+
+def test_a_path_on_which_the_function_raises(paths):
+    raised = {"kind": "raised", "line": 3, "problem": "it raised IndexError: no row."}
+    rows = read(2, "SELECT count(*) AS n FROM s", call="take()")
+    records, work = paths([rows, decided(2, "<= 0"), ADD], [rows, decided(2, "> 0"), raised])
+    (unread,) = work.unread
+    assert str(unread) == (
+        "load_line3 (job.py:3): with rows from take() in line 2, load raised IndexError: no row on"
+        " empty tables; what it executes then is not known"
+    )
+    assert [*records[1].lines()][-1] == "  job.py:3  here it raised IndexError: no row."
+
+
+def test_more_paths_than_are_taken(paths):
+    _, work = paths([OF_T, decided(2, "<= 0"), ADD], [OF_T, decided(2, "> 0")], more=True)
+    (unread,) = work.unread
+    assert str(unread) == (
+        "load_line1 (job.py:1): load has more than 2 paths; its statements on the others are not"
+        " known"
+    )
 
 
 def test_a_read_that_no_statement_contains_is_a_statement(made):

@@ -148,7 +148,7 @@ def build_project_workload(
     document = _Document(project, read, upkeep, schedule, [*given.values()], logged, folder, store)
     work = document.best()
     names = {job.name for job in jobs}
-    unread = [_unread(job, project) for job in jobs if job.problem]
+    unread = [_unread(job, project, folder) for job in jobs if job.problem]
     apart = {
         pair for pair in schedule.pairs(_before(project, jobs)) if {*pair} <= names | {*upkeep}
     }
@@ -283,8 +283,7 @@ class _Document(NamedTuple):
             if job.parameters:
                 one["parameters"] = dict(job.parameters)
             found[job.name] = one
-            path = None if self.folder is None else self.folder / job.place
-            sources[job.name] = Source(job.place, job.text, path)
+            sources[job.name] = _source(job, self.folder)
         for name, statement in self.upkeep.items():
             found[name] = {"sql": [statement]}
             sources[name] = Source(self.schedule.place.partition(":")[0] or "maintenance")
@@ -337,12 +336,24 @@ def _problem(table: DbtTable) -> str | None:
     return None
 
 
-def _unread(job: DbtJob, project: DbtProject) -> UnreadStatement:
+def _source(job: DbtJob, folder: Path | None) -> Source:
+    """Return the file of a job."""
+    return Source(job.place, job.text, None if folder is None else folder / job.place)
+
+
+def _unread(job: DbtJob, project: DbtProject, folder: Path | None) -> UnreadStatement:
     """Return a job whose statements are not known."""
     name = project.table_names.get(job.node or "")
     hooks = "hook" in job.problem or name is None
     tables = None if hooks or name is None else frozenset({name.lower()})
-    return UnreadStatement(job.name, job.name, job.problem, job.place, tables)
+    return UnreadStatement(
+        job.name,
+        job.name,
+        job.problem,
+        job.place,
+        tables,
+        _source(job, folder).span(0, 0),
+    )
 
 
 def _with_staged(job: Any, project: DbtProject, name: str) -> Any:

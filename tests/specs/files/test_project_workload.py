@@ -250,8 +250,11 @@ def test_a_model_that_is_not_understood_leaves_the_others_their_answers(case, tm
     assert found.keys() == {"orders"}
     assert found["orders"] == problem
     assert {"customers", "events_log", "event_days"} <= work.jobs.keys()
-    (place,) = (one.place for one in work.unread if one.name == "orders")
-    assert place.startswith("models/marts/orders.sql")
+    (one,) = (one for one in work.unread if one.name == "orders")
+    assert one.place.startswith("models/marts/orders.sql")
+    assert one.location is not None
+    assert one.location[:2] == ("models/marts/orders.sql", 1)
+    assert one.location.path == tmp_path / "shop" / "models/marts/orders.sql"
 
 
 def test_columns_that_runs_may_change_are_an_assumption(tmp_path):

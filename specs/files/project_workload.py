@@ -9,27 +9,36 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlglot import expressions as exp
+
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text
 from isolitmus.specs.files.job_schedule import JobSchedule, find_job_schedule
 from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.table_file import read_table
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
 from isolitmus.specs.projects.dbt_profile import read_dbt_profile
 from isolitmus.specs.projects.dbt_project import read_dbt_project
-from isolitmus.specs.projects.relation_names import has_word
+from isolitmus.specs.projects.relation_names import (
+    RelationRenaming,
+    has_word,
+    match_relation,
+)
 from isolitmus.specs.sql.invariants import read_invariants_of
 from isolitmus.specs.sql.job_statements import creates_table
-from isolitmus.specs.sql.uninterpreted_sources import written_tables
+from isolitmus.specs.sql.uninterpreted_sources import kept_tree, written_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.invariant import Invariant
+    from isolitmus.model.schema import Column
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
+    from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.projects.dbt_manifest import DeclaredInvariant
     from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
 
@@ -67,8 +76,11 @@ def read_project_workload(
         Readings of earlier runs.
     """
     made = "" if ddl is None else read_text(ddl, LitmusError)
-    given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
-    project = read_dbt_project(manifest)
+    created = {_created_relation(one, str(ddl)): one for one in split(made)}
+    declared = {name: read_ddl(one, str(ddl), source=True) for name, one in created.items()}
+    declared |= {one.declared.name: one.declared for one in logged}
+    project = read_dbt_project(manifest, dict(_declared_columns(declared)))
+    given = dict(_with_plain_names(created, project))
     known = (schedule or find_job_schedule(folder, Path())).of("dbt projects")
     profile = read_dbt_profile(folder, known.target)
     told: list[str] = []
@@ -83,6 +95,37 @@ def read_project_workload(
             )
     work = build_project_workload(project, known, given, logged, folder=folder, store=store)
     return replace(work, left_out=(*work.left_out, *told))
+
+
+def _created_relation(text: str, label: str) -> str:
+    """Return the table that a CREATE TABLE creates, with its schema and catalog."""
+    name = read_ddl(text, label, source=True).name
+    tree = kept_tree(text)
+    table = None if tree is None else tree.find(exp.Table)
+    parts = () if table is None else (table.catalog, table.db)
+    return ".".join(f"`{part}`" for part in (*parts, name) if part)
+
+
+def _declared_columns(
+    declared: Mapping[str, TableDeclaration],
+) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    """Yield the columns of declared tables; one that is not understood is refused later."""
+    for name, one in declared.items():
+        with suppress(LitmusError, SqlError):
+            node = Node({"columns": one.table["columns"]}, "", Source(name))
+            yield name, read_table(one.name, node).columns
+
+
+def _with_plain_names(created: Mapping[str, str], project: DbtProject) -> Iterator[tuple[str, str]]:
+    """Yield the statements that create tables, with the plain names of the project's tables, by
+    these names in lower case.
+    """
+    names = {table.relation: table.name for table in project.tables}
+    for written, text in created.items():
+        last = written.split("`")[-2]
+        name = match_relation(written, names) or last
+        same = name == last or written.count("`") == 2
+        yield name.lower(), text if same else RelationRenaming({written: name}).apply(text)
 
 
 def build_project_workload(

@@ -15,6 +15,7 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.sql.invariants import read_invariants_of
 
 SHOP = Path(__file__).parents[2] / "data" / "dbt" / "shop"
@@ -195,7 +196,7 @@ def without_code(nodes):
 
 
 def without_types(nodes):
-    code = "select mine(id) as x from dev.stg_events"
+    code = "select id, mine(id) as x from dev.stg_events"
     macros = {"nodes": ["model.shop.stg_events"], "macros": []}
     nodes["model.shop.orders"] |= {
         "columns": {}, "compiled_code": code, "raw_code": code, "depends_on": macros
@@ -269,6 +270,65 @@ def test_a_table_without_columns_is_told(tmp_path):
     (target / "target" / "catalog.json").unlink()
     work = workload(str(target), ddl=HOOKS)
     assert unread(work)["orders"] == "the columns of its table are not known"
+
+
+@pytest.mark.parametrize("name", ["orders", "dev.orders", "spark_catalog.`dev`.Orders"])
+def test_ddl_gives_the_columns_of_an_incremental_model(name, tmp_path):
+    target = project(tmp_path, change=without_types)
+    (target / "target" / "catalog.json").unlink()
+    ddl = tmp_path / "tables.sql"
+    create = f"CREATE TABLE {name} (id BIGINT, x BIGINT) USING delta"
+    ddl.write_text(f"{HOOKS.read_text('utf-8')};\n{create}", "utf-8")
+    work = workload(str(target), ddl=ddl)
+    assert "orders" not in unread(work)
+    assert [column.name for column in work.tables["orders"].columns] == ["id", "x"]
+
+
+def test_ddl_of_a_source_with_the_name_of_a_model_is_that_of_the_source(tmp_path):
+    def change(nodes):
+        code = "select id, name, country, updated_at, updated_at as first_seen from raw.customers"
+        node = nodes["model.shop.customers"] | {"columns": {}}
+        nodes["model.shop.customers"] = node | {"compiled_code": code, "raw_code": code}
+
+    target = project(tmp_path, change=change)
+    (target / "target" / "catalog.json").unlink()
+    ddl = tmp_path / "tables.sql"
+    create = (
+        "CREATE TABLE raw.customers (id INT, name STRING, country STRING, updated_at TIMESTAMP,"
+        " kind STRING) USING delta"
+    )
+    ddl.write_text(f"{HOOKS.read_text('utf-8')};\n{create}", "utf-8")
+    work = workload(str(target), ddl=ddl)
+    assert work.tables["raw_customers"].columns[-1].name == "kind"
+    assert [column.ddl() for column in work.tables["customers"].columns] == [
+        "id INT", "name STRING", "country STRING", "updated_at TIMESTAMP", "first_seen TIMESTAMP",
+    ]  # fmt: skip
+
+
+def without_catalog_of(target, model):
+    path = target / "target" / "catalog.json"
+    catalog = json.loads(path.read_text("utf-8"))
+    del catalog["nodes"][f"model.shop.{model}"]
+    path.write_text(json.dumps(catalog), "utf-8")
+
+
+def test_the_query_gives_the_columns_of_an_incremental_model_that_looks_at_its_table(tmp_path):
+    def change(nodes):
+        code = (
+            "select id, sum(amount / 2) as half, count(distinct customer) as n from dev.stg_events"
+        )
+        branch = "where day > (select max(seen) from dev.orders)"
+        raw = f"{code} {{% if is_incremental() %}}{branch}{{% endif %}} group by id"
+        nodes["model.shop.orders"] |= {
+            "columns": {}, "compiled_code": f"{code} {branch} group by id", "raw_code": raw
+        }  # fmt: skip
+
+    target = project(tmp_path, change=change)
+    without_catalog_of(target, "orders")
+    found = read_dbt_project(target / "target" / "manifest.json")
+    (columns,) = (table.columns for table in found.tables if table.name == "orders")
+    assert [column.ddl() for column in columns] == ["id BIGINT", "half DOUBLE", "n BIGINT"]
+    assert not next(job for job in found.jobs if job.name == "orders").problem
 
 
 def test_a_table_that_a_hook_creates_is_declared(tmp_path):

@@ -34,6 +34,7 @@ from isolitmus.specs.projects.relation_names import (
     match_relation,
     put_with,
 )
+from isolitmus.specs.sql.common_tables import inline_with
 from isolitmus.specs.sql.result_types import infer_result_columns
 
 if TYPE_CHECKING:
@@ -343,7 +344,7 @@ class _ProjectReader:
         query = self._query(node)
         if query is None or not node.relation_name:
             return
-        name, text = self.names[node.unique_id], self.renaming.apply(query)
+        name, text = self.names[node.unique_id], self._plain(query)
         self.views[name] = text
         columns = infer_result_columns(self._inlined(text), self.schemas)
         if columns:
@@ -358,7 +359,11 @@ class _ProjectReader:
         """Return the queries of a node that are known, that of its first run first."""
         branches = self.branches[node.unique_id]
         found = [one for one in (branches.first, self._query(node)) if one is not None]
-        return [self.renaming.apply(one) for one in dict.fromkeys(found)]
+        return [self._plain(one) for one in dict.fromkeys(found)]
+
+    def _plain(self, query: str) -> str:
+        """Return a query with the plain names of tables, and without WITH if that is possible."""
+        return inline_with(self.renaming.apply(query))
 
     # Statements
 
@@ -377,8 +382,8 @@ class _ProjectReader:
 
     def _texts(self, write: DbtWrite) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the statements of a run, with views in WITH and with views as tables."""
-        view = next(((name, self.renaming.apply(query)) for name, query in write.views), None)
-        created = self.renaming.apply(write.query)
+        view = next(((name, self._plain(query)) for name, query in write.views), None)
+        created = self._plain(write.query)
         main = [self.renaming.apply(one) for one in write.main]
         before, after = (
             [self._inlined(self.renaming.apply(one)) for one in part]

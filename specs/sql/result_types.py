@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -44,8 +43,6 @@ __all__ = ["infer_result_columns"]
 
 CONDITIONS = ("where", "having", "qualify", "order", "limit")
 FRACTION = re.compile(r"0*(?P<whole>\d*)\.(?P<part>\d*)")
-UNNAMED = re.compile(r"(?:_col_\d+)?")
-"""Name that sqlglot gives a column without a name; Spark gives it another one."""
 SMALL = ("TINYINT", "SMALLINT")
 """Integer types of which the model knows nothing but their names."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN")
@@ -103,6 +100,8 @@ def infer_result_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[Colu
     for select in tree.find_all(exp.Select):
         for key in CONDITIONS:
             select.set(key, None)
+        if not _is_value(select) and not all(map(_is_named, select.expressions)):
+            return None
     full = _typed(tree, schemas)
     if full is None:
         return None
@@ -111,12 +110,19 @@ def infer_result_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[Colu
         for name, schema in schemas.items()
     }
     listed = _Scope(known).result(full)
-    found = {
-        name.lower(): Column(name, type_)
-        for name, type_ in listed
-        if type_ and (UNNAMED.fullmatch(name) is None or name in text)
-    }
+    found = {name.lower(): Column(name, type_) for name, type_ in listed if type_}
     return tuple(found.values()) if listed and len(found) == len(listed) else None
+
+
+def _is_value(query: exp.Select) -> bool:
+    """Return whether a query is a value of a row, whose column needs no name."""
+    above = query.parent
+    return isinstance(above, exp.Subquery) and not isinstance(above.parent, exp.From | exp.Join)
+
+
+def _is_named(item: exp.Expr) -> bool:
+    """Return whether an item of a SELECT has a name that is written, or stands for columns."""
+    return isinstance(item, exp.Alias | exp.Column | exp.Star)
 
 
 def _typed(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Query | None:
@@ -181,7 +187,7 @@ class _Scope:
             columns = self.tables.get(source.name.lower(), {})
         self.sources[source.alias_or_name.lower()] = columns
 
-    def type_of(self, value: exp.Expr) -> Type | None:  # noqa: PLR0911 - a case each
+    def type_of(self, value: exp.Expr) -> Type | None:
         """Return Spark's type of an expression; None if it is not certain."""
         for kinds, type_ in FIXED:
             if isinstance(value, kinds):
@@ -269,7 +275,10 @@ def _common(types: list[Type | None]) -> Type | None:
     known = [one for one in types if one is not None]
     if not known or len(known) < len(types) or ("STRING" in known and {*known} != {"STRING"}):
         return None
-    return reduce(lambda a, b: common_type((a, b)) if a is not None else None, known)
+    found: Type | None = known[0]
+    for other in known[1:]:
+        found = None if found is None else common_type((found, other))
+    return found
 
 
 def _literal_type(value: exp.Literal) -> Type | None:

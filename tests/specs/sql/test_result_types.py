@@ -84,6 +84,7 @@ QUERIES = {
     "select s.i from src s left join gone g on g.i = s.i and g.k > s.i where g.i is null": "i INT",
     "select s.i, g.k from src s left join gone g on g.i = s.i": None,
     "select i, count(*) from src group by i": None,
+    "select i, cast(t as date) from src": None,
     "select i, l as I from src": None,
     "select e.v from src lateral view explode(array(i)) e as v": None,
 }

@@ -28,6 +28,7 @@ from isolitmus.specs.projects.relation_names import (
 )
 from isolitmus.specs.sql.invariants import read_invariants_of
 from isolitmus.specs.sql.job_statements import creates_table
+from isolitmus.specs.sql.merged_queries import selected_rows
 from isolitmus.specs.sql.uninterpreted_sources import kept_tree, written_tables
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Column
-    from isolitmus.model.workload import Workload
+    from isolitmus.model.workload import StandIn, Workload
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.table_ddl import TableDeclaration
@@ -200,6 +201,7 @@ def build_project_workload(
     }
     apart -= {(name, name) for name in batched}
     apart |= {(a, b) for a in upkeep for b in upkeep}
+    work = replace(work, stand_ins=_with_views(work, project))
     invariants, passed = _invariants(project, work)
     told += passed
     meet = batched & work.jobs.keys() and schedule.whole and "batch_start" not in work.distinct
@@ -213,6 +215,24 @@ def build_project_workload(
         distinct=(*work.distinct, *(["batch_start"] if meet else [])),
         schedule=str(schedule),
     )
+
+
+def _with_views(work: Workload, project: DbtProject) -> dict[str, tuple[StandIn, ...]]:
+    """Return the tables that stand for sources and views.
+
+    Where a statement has the query of a view, and that is one of rows of a table with their
+    columns, the rows stand for the view.
+    """
+    views = {name.lower() for name in project.views}
+    found = {name: {*tables} for name, tables in work.stand_ins.items()}
+    for one in work.statements:
+        tree = kept_tree(one.sql)
+        for named in tree.find_all(exp.CTE) if tree is not None else ():
+            name = named.alias.lower()
+            rows = selected_rows(named.this, work.tables) if name in views else None
+            if rows is not None:
+                found.setdefault(name, set()).add(rows)
+    return {name: tuple(sorted(tables)) for name, tables in found.items()}
 
 
 def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, ...], list[str]]:

@@ -243,7 +243,11 @@ class _ProjectReader:
             tuple(refreshes),
             tuple(self.views),
             before,
-            tuple(one for one in self.manifest.invariants if one.node in self.tables),
+            tuple(
+                one
+                for one in self.manifest.invariants
+                if one.node in self.tables or self.names.get(one.node) in self.views
+            ),
             tuple(self._assumptions()),
         )
 

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.workload import StandIn
+from isolitmus.specs.sql.source_text import DIALECT
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["merge_source"]
+__all__ = ["merge_source", "selected_rows"]
 
 PLAIN = ("expressions", "from_", "where", "with_")
 """Parts of a query that selects rows of one source."""
@@ -24,6 +27,56 @@ UNMERGED = (
     exp.AggFunc, exp.Window, exp.Query, exp.Anonymous, exp.UDTF, exp.Rand, exp.Uuid, exp.Star,
 )  # fmt: skip
 """Parts of an item that depend on more than its row, or that Spark does not evaluate twice."""
+
+
+def selected_rows(query: exp.Expr, schemas: Mapping[str, Schema]) -> StandIn | None:
+    """Return the rows of a table that a query selects, if it shows their columns by their names.
+
+    A condition ``run = :run`` alone selects the rows of a run.
+
+    Examples
+    --------
+    >>> from sqlglot import parse_one
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> tables = {"s": Schema("s", (Column("id", "INT"), Column("run", "BIGINT")))}
+    >>> selected_rows(parse_one("SELECT id FROM s WHERE id > 1"), tables)
+    StandIn(table='s', run='', where='id > 1')
+    >>> selected_rows(parse_one("SELECT id FROM s WHERE run = :run"), tables)
+    StandIn(table='s', run='run', where='')
+    >>> selected_rows(parse_one("SELECT id + 1 AS id FROM s"), tables) is None
+    True
+    """
+    source = query.args.get("from_") if isinstance(query, exp.Select) else None
+    known = {name.lower(): name for name in schemas}
+    if source is None or any(value for key, value in query.args.items() if key not in PLAIN[:3]):
+        return None
+    table = source.this
+    if not isinstance(table, exp.Table) or table.name.lower() not in known:
+        return None
+    for item in query.expressions:
+        inner = item.unalias()
+        same = isinstance(inner, exp.Column) and inner.name.lower() == item.alias_or_name.lower()
+        if not _is_every([item]) and not same:
+            return None
+    where = query.args.get("where")
+    name = known[table.name.lower()]
+    if where is None:
+        return StandIn(name)
+    condition = where.this.copy()
+    if condition.find(exp.Query) is not None:
+        return None
+    for column in condition.find_all(exp.Column):
+        column.set("table", None)
+    if condition.find(exp.Placeholder) is None:
+        return StandIn(name, "", condition.sql(DIALECT))
+    run = schemas[name].columns[-1].name
+    of_run = (
+        isinstance(condition, exp.EQ)
+        and isinstance(condition.this, exp.Column)
+        and condition.this.name.lower() == run.lower()
+        and isinstance(condition.expression, exp.Placeholder)
+    )
+    return StandIn(name, run) if of_run else None
 
 
 def merge_source(
@@ -59,10 +112,9 @@ def merge_source(
         return None
     if not isinstance(source.this, exp.Table | exp.Subquery):
         return None
-    items: dict[str, exp.Expr] | None = {}
-    if _is_every(inner.expressions):
-        items = None
-    else:
+    items: dict[str, exp.Expr] | None = None
+    if not _is_every(inner.expressions):
+        items = {}
         for item in inner.expressions:
             if not isinstance(item, exp.Alias | exp.Column) or item.find(*UNMERGED) is not None:
                 return None
@@ -110,7 +162,7 @@ def _replace_columns(
     """
     if _is_every(query.expressions):
         if items is not None:
-            listed = [exp.alias_(value.copy(), key) for key, value in items.items()]
+            listed = [exp.alias_(exp.column(key, table=name), key) for key in items]
             query.set("expressions", listed)
     elif any(one.is_star and not isinstance(one.unalias(), exp.Count) for one in query.expressions):
         return False

@@ -523,3 +523,67 @@ def test_a_key_of_a_view_without_ddl_mends_the_model():
     given += read_invariants_of("stg_events: unique(id)", work.tables, [], stand_ins=work.stand_ins)
     found = decide_invariants(work, ["delta-serializable", "delta-write-serializable"], given)
     assert {answer.word for answer in found} == {"kept"}
+
+
+def test_a_test_of_a_view_is_an_invariant_of_the_rows_that_the_view_selects(tmp_path):
+    def change(nodes):
+        unique = next(key for key in nodes if key.startswith("test.shop.unique_orders_id"))
+        test = json.loads(json.dumps(nodes[unique]))
+        key = "test.shop.unique_stg_events_id"
+        view = "model.shop.stg_events"
+        nodes[key] = test | {"unique_id": key, "attached_node": view}
+        nodes[key]["depends_on"]["nodes"] = [view]
+
+    assert answers(workload(str(SHOP), ddl=HOOKS))["orders: unique(id)"] == "broken"
+    found = answers(workload(str(project(tmp_path, change=change)), ddl=HOOKS))
+    assert found["orders: unique(id)"] == "kept"
+
+
+def answers(work):
+    found = decide_invariants(work, ["delta-serializable"], work.invariants)
+    return {answer.invariant.name: answer.word for answer in found}
+
+
+LATEST = """
+with source as (select * from raw.events),
+numbered as (
+    select *, row_number() over (partition by id order by loaded_at desc) as place from source
+)
+select id, customer, kind, amount, day, loaded_at from numbered where place = 1
+"""
+QUALIFIED = (
+    "select id, customer, kind, amount, day, loaded_at from raw.events"
+    " qualify row_number() over (partition by id order by loaded_at desc) = 1"
+)
+GROUPED = (
+    "select id, max(customer) as customer, max(kind) as kind, max(amount) as amount,"
+    " max(day) as day, max(loaded_at) as loaded_at from raw.events group by id"
+)
+
+
+@pytest.mark.parametrize("query", [LATEST, QUALIFIED, GROUPED])
+def test_the_key_of_a_view_is_one_of_the_rows_that_a_model_merges(query, tmp_path):
+    change = of("stg_events", compiled_code=query, raw_code=query)
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert unread(work) == {}
+    assert answers(work)["orders: unique(id)"] == "kept"
+    assert not any(one.startswith("The view") for one in work.left_out)
+
+
+def test_views_whose_queries_have_the_same_names_are_joined(tmp_path):
+    def change(nodes):
+        for name, relation in (("stg_events", "raw.events"), ("stg_customers", "raw.customers")):
+            code = nodes[f"model.shop.{name}"]["compiled_code"]
+            source = f"with source as (select * from {relation}), final as ("
+            code = f"{source}{code.replace(relation, 'source')}) select * from final"
+            nodes[f"model.shop.{name}"] |= {"compiled_code": code, "raw_code": code}
+        code = (
+            "with customers as (select * from dev.stg_customers), events as (select * from"
+            " dev.stg_events) select c.id, max(c.name) as name, max(e.amount) as amount from"
+            " customers c join events e on e.customer = c.id group by c.id"
+        )
+        nodes["model.shop.top_customers"] |= {"compiled_code": code, "raw_code": code}
+
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert unread(work) == {}
+    assert not any(one.startswith("The view") for one in work.left_out)

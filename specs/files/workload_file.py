@@ -351,6 +351,7 @@ def build_workload(
     partial: bool = False,
     whole: bool = True,
     store: ReadingStore | None = None,
+    hints: Mapping[str, Schema] | None = None,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -380,6 +381,8 @@ def build_workload(
         Whether these are all jobs of the schedule, so that it must not name others.
     store : ReadingStore, optional
         Readings of earlier runs.
+    hints : mapping of str to Schema, optional
+        Some columns of tables without DDL, by name in lower case.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
@@ -398,7 +401,7 @@ def build_workload(
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)
-    reader = JobReader(schemas, shared, formats, besides, written, texts)
+    reader = JobReader(schemas, shared, formats, besides, written, texts, hints or {})
     kept = CachedJobReader(reader, store)
     jobs: dict[str, Job] = {}
     if not given.value and not partial:

@@ -464,6 +464,14 @@ def read_invariants(
     return tuple(found)
 
 
+def with_invariants(work: Workload, given: Node | None) -> Workload:
+    """Return the workload with the invariants of a table ``[invariants]`` of settings as well."""
+    if given is None:
+        return work
+    stated = read_invariants(given, work.tables, work.statements, work.stand_ins)
+    return replace(work, invariants=(*work.invariants, *stated))
+
+
 def written_by(statements: Iterable[JobStatement]) -> tuple[str, ...]:
     """Return the tables that statements write to, in the order of the statements."""
     written = (one.statement.target for one in statements if not isinstance(one.statement, Read))

@@ -630,3 +630,12 @@ def test_the_types_that_a_yaml_file_declares_of_some_columns_of_a_source_are_use
     said = [one for one in work.left_out if one.startswith("events has no DDL") and "kind" in one]
     assert said
     assert all("kind BIGINT" in one for one in said)
+
+
+def test_the_invariants_of_the_settings_of_a_project(tmp_path):
+    target = project(tmp_path)
+    text = '[invariants]\none = "event_days: not null(day)"\n'
+    (target / "isolitmus.toml").write_text(text, "utf-8")
+    names = [one.name for one in workload(str(target), ddl=HOOKS).invariants]
+    assert "one" in names
+    assert "orders: unique(id)" in names

@@ -438,6 +438,7 @@ def build_workload(
         tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
         stand_ins, "", level, document.source.text, path,
+        queries={one.schema.name: one.text for one in reader.instead if one.text is not None},
     )  # fmt: skip
 
 

@@ -133,11 +133,13 @@ class QueryText:
 
     sql: str
     """Its text, with parameters."""
-    columns: tuple[tuple[str, ...], ...]
-    """Names of each of its columns in lower case: its own, and that of the column that it shows."""
-    parts: tuple[tuple[str, ...], ...]
+    columns: tuple[tuple[str, ...], ...] = ()
+    """Names of each of its columns in lower case: its own, and that of the column that it shows.
+    None are known of a query that does not parse.
+    """
+    parts: tuple[tuple[str, ...], ...] = ()
     """Names of the columns that each of its columns is computed from, in lower case."""
-    places: tuple[int, ...]
+    places: tuple[int, ...] = ()
     """Indices of those that the table has, in the order of the table; the table has one more, the
     number of the run.
     """

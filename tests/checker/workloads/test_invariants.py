@@ -513,6 +513,8 @@ BY_DAY = MERGE.format(f"SELECT id, v, day FROM ({NUMBERED} WHERE day = :day) WHE
         ("INSERT INTO t SELECT id, lag(v) OVER (ORDER BY day), day FROM s", "not null(v)", "broken"),
         (f"{FIRST} WHERE v IS NOT NULL", "not null(v)", "unknown"),
         (FIRST, "not null(v)", "broken"),
+        ("INSERT INTO t FROM s |> WHERE v = 'x'", "not null(v)", "unknown"),
+        ("INSERT INTO t SELECT * FROM s VERSION AS OF 3", "not null(v)", "broken"),
         (
             (
                 "INSERT INTO t SELECT s.id, u.v, u.day FROM s JOIN (SELECT DISTINCT id, v, day FROM"

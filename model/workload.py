@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.sql.statement import altered_table
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.types import Type
 
-__all__ = ["TEXTS", "Job", "JobStatement", "QueryText", "UnreadStatement", "Workload"]
+__all__ = [
+    "TEXTS",
+    "Job",
+    "JobStatement",
+    "QueryText",
+    "StandIn",
+    "UnreadStatement",
+    "Workload",
+]
 
 TEXTS = ("sql", "origin")
 """Attributes of parsed statements that repeat their text."""
@@ -83,6 +91,17 @@ class JobStatement(ReadableRepr):
             elif is_dataclass(part):
                 todo += [getattr(part, f.name) for f in fields(part) if f.name not in TEXTS]
         return frozenset(found)
+
+
+class StandIn(NamedTuple):
+    """Table that stands for a source without DDL, or for a view."""
+
+    table: str
+    """Name of the table."""
+    run: str = ""
+    """Its column that distinguishes runs; empty if all runs read the same rows."""
+    where: str = ""
+    """Condition on its rows; empty: all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +221,9 @@ class Workload(ReadableRepr):
     """Column indices in which no two rows of a table agree, by table: those of the tables that
     stand for a query with GROUP BY, DISTINCT or ``row_number() = 1``.
     """
-    stand_ins: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """Tables that stand for a source without DDL, each with its column that distinguishes runs, by
-    the last part of the source's name in lower case.
+    stand_ins: Mapping[str, tuple[StandIn, ...]] = field(default_factory=dict)
+    """Tables that stand for a source without DDL or for a view, by the last part of its name in
+    lower case.
     """
     schedule: str = ""
     """Assumption about what may overlap, which an answer names first; empty if there is none."""

@@ -9,27 +9,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sqlglot import expressions as exp
+
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text
 from isolitmus.specs.files.job_schedule import JobSchedule, find_job_schedule
 from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.table_file import read_table
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload, workload_tables
 from isolitmus.specs.projects.dbt_profile import read_dbt_profile
 from isolitmus.specs.projects.dbt_project import read_dbt_project
-from isolitmus.specs.projects.relation_names import has_word
+from isolitmus.specs.projects.relation_names import (
+    RelationRenaming,
+    has_word,
+    match_relation,
+)
 from isolitmus.specs.sql.invariants import read_invariants_of
 from isolitmus.specs.sql.job_statements import creates_table
-from isolitmus.specs.sql.uninterpreted_sources import written_tables
+from isolitmus.specs.sql.merged_queries import selected_rows
+from isolitmus.specs.sql.uninterpreted_sources import kept_tree, written_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.invariant import Invariant
-    from isolitmus.model.workload import Workload
+    from isolitmus.model.schema import Column
+    from isolitmus.model.workload import StandIn, Workload
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
+    from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.projects.dbt_manifest import DeclaredInvariant
     from isolitmus.specs.projects.dbt_project import DbtJob, DbtProject, DbtTable
 
@@ -67,8 +77,11 @@ def read_project_workload(
         Readings of earlier runs.
     """
     made = "" if ddl is None else read_text(ddl, LitmusError)
-    given = {read_ddl(one, str(ddl), source=True).name.lower(): one for one in split(made)}
-    project = read_dbt_project(manifest)
+    created = {_created_relation(one, str(ddl)): one for one in split(made)}
+    declared = {name: read_ddl(one, str(ddl), source=True) for name, one in created.items()}
+    declared |= {one.declared.name: one.declared for one in logged}
+    project = read_dbt_project(manifest, dict(_declared_columns(declared)))
+    given = dict(_with_plain_names(created, project))
     known = (schedule or find_job_schedule(folder, Path())).of("dbt projects")
     profile = read_dbt_profile(folder, known.target)
     told: list[str] = []
@@ -83,6 +96,37 @@ def read_project_workload(
             )
     work = build_project_workload(project, known, given, logged, folder=folder, store=store)
     return replace(work, left_out=(*work.left_out, *told))
+
+
+def _created_relation(text: str, label: str) -> str:
+    """Return the table that a CREATE TABLE creates, with its schema and catalog."""
+    name = read_ddl(text, label, source=True).name
+    tree = kept_tree(text)
+    table = None if tree is None else tree.find(exp.Table)
+    parts = () if table is None else (table.catalog, table.db)
+    return ".".join(f"`{part}`" for part in (*parts, name) if part)
+
+
+def _declared_columns(
+    declared: Mapping[str, TableDeclaration],
+) -> Iterator[tuple[str, tuple[Column, ...]]]:
+    """Yield the columns of declared tables; one that is not understood is refused later."""
+    for name, one in declared.items():
+        with suppress(LitmusError, SqlError):
+            node = Node({"columns": one.table["columns"]}, "", Source(name))
+            yield name, read_table(one.name, node).columns
+
+
+def _with_plain_names(created: Mapping[str, str], project: DbtProject) -> Iterator[tuple[str, str]]:
+    """Yield the statements that create tables, with the plain names of the project's tables, by
+    these names in lower case.
+    """
+    names = {table.relation: table.name for table in project.tables}
+    for written, text in created.items():
+        last = written.split("`")[-2]
+        name = match_relation(written, names) or last
+        same = name == last or written.count("`") == 2
+        yield name.lower(), text if same else RelationRenaming({written: name}).apply(text)
 
 
 def build_project_workload(
@@ -148,7 +192,7 @@ def build_project_workload(
     document = _Document(project, read, upkeep, schedule, [*given.values()], logged, folder, store)
     work = document.best()
     names = {job.name for job in jobs}
-    unread = [_unread(job, project) for job in jobs if job.problem]
+    unread = [_unread(job, project, folder) for job in jobs if job.problem]
     apart = {
         pair for pair in schedule.pairs(_before(project, jobs)) if {*pair} <= names | {*upkeep}
     }
@@ -157,6 +201,7 @@ def build_project_workload(
     }
     apart -= {(name, name) for name in batched}
     apart |= {(a, b) for a in upkeep for b in upkeep}
+    work = replace(work, stand_ins=_with_views(work, project))
     invariants, passed = _invariants(project, work)
     told += passed
     meet = batched & work.jobs.keys() and schedule.whole and "batch_start" not in work.distinct
@@ -170,6 +215,24 @@ def build_project_workload(
         distinct=(*work.distinct, *(["batch_start"] if meet else [])),
         schedule=str(schedule),
     )
+
+
+def _with_views(work: Workload, project: DbtProject) -> dict[str, tuple[StandIn, ...]]:
+    """Return the tables that stand for sources and views.
+
+    Where a statement has the query of a view, and that is one of rows of a table with their
+    columns, the rows stand for the view.
+    """
+    views = {name.lower() for name in project.views}
+    found = {name: {*tables} for name, tables in work.stand_ins.items()}
+    for one in work.statements:
+        tree = kept_tree(one.sql)
+        for named in tree.find_all(exp.CTE) if tree is not None else ():
+            name = named.alias.lower()
+            rows = selected_rows(named.this, work.tables) if name in views else None
+            if rows is not None:
+                found.setdefault(name, set()).add(rows)
+    return {name: tuple(sorted(tables)) for name, tables in found.items()}
 
 
 def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, ...], list[str]]:
@@ -283,8 +346,7 @@ class _Document(NamedTuple):
             if job.parameters:
                 one["parameters"] = dict(job.parameters)
             found[job.name] = one
-            path = None if self.folder is None else self.folder / job.place
-            sources[job.name] = Source(job.place, job.text, path)
+            sources[job.name] = _source(job, self.folder)
         for name, statement in self.upkeep.items():
             found[name] = {"sql": [statement]}
             sources[name] = Source(self.schedule.place.partition(":")[0] or "maintenance")
@@ -337,12 +399,24 @@ def _problem(table: DbtTable) -> str | None:
     return None
 
 
-def _unread(job: DbtJob, project: DbtProject) -> UnreadStatement:
+def _source(job: DbtJob, folder: Path | None) -> Source:
+    """Return the file of a job."""
+    return Source(job.place, job.text, None if folder is None else folder / job.place)
+
+
+def _unread(job: DbtJob, project: DbtProject, folder: Path | None) -> UnreadStatement:
     """Return a job whose statements are not known."""
     name = project.table_names.get(job.node or "")
     hooks = "hook" in job.problem or name is None
     tables = None if hooks or name is None else frozenset({name.lower()})
-    return UnreadStatement(job.name, job.name, job.problem, job.place, tables)
+    return UnreadStatement(
+        job.name,
+        job.name,
+        job.problem,
+        job.place,
+        tables,
+        _source(job, folder).span(0, 0),
+    )
 
 
 def _with_staged(job: Any, project: DbtProject, name: str) -> Any:

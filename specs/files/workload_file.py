@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.sql.statement import Read
-from isolitmus.model.workload import Job, QueryText, Workload
+from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
 from isolitmus.specs.files.job_reader import JobReader, types_in
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
@@ -424,10 +424,10 @@ def build_workload(
     if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
-    stand_ins: dict[str, tuple[tuple[str, str], ...]] = {}
+    stand_ins: dict[str, tuple[StandIn, ...]] = {}
     for source in reader.sources:
         called = source.name.rpartition(".")[2].strip("`").lower()
-        own = (source.schema.name, source.schema.columns[-1].name)
+        own = StandIn(source.schema.name, source.schema.columns[-1].name)
         if not (source.older or source.query) and own not in stand_ins.get(called, ()):
             stand_ins[called] = (*stand_ins.get(called, ()), own)
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
@@ -449,7 +449,7 @@ def read_invariants(
     given: Node,
     schemas: Mapping[str, Schema],
     statements: Iterable[JobStatement],
-    stand_ins: Mapping[str, tuple[tuple[str, str], ...]],
+    stand_ins: Mapping[str, tuple[StandIn, ...]],
 ) -> tuple[Invariant, ...]:
     """Return the invariants of a table ``[invariants]``; one without a table is about a table that
     statements write. ``stand_ins`` are those of a workload.

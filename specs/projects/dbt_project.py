@@ -31,9 +31,11 @@ from isolitmus.specs.projects.relation_names import (
     choose_table_names,
     find_qualified_tables,
     has_word,
+    match_relation,
     put_with,
 )
-from isolitmus.specs.sql.uninterpreted_sources import infer_query_columns
+from isolitmus.specs.sql.common_tables import inline_with
+from isolitmus.specs.sql.result_types import infer_result_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +70,7 @@ class DbtTable:
     columns: tuple[Column, ...]
     """Columns, or none if they are not known."""
     origin: str
-    """Where the columns come from: catalog, yaml, query or nothing."""
+    """Where the columns come from: ddl, catalog, yaml, query or nothing."""
     partitioned_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     written: bool = True
@@ -148,24 +150,36 @@ class DbtProject(NamedTuple):
         return {table.node: table.name for table in self.tables}
 
 
-def read_dbt_project(path: Path) -> DbtProject:
+def read_dbt_project(
+    path: Path, declared: Mapping[str, tuple[Column, ...]] | None = None
+) -> DbtProject:
     """Return the tables and jobs of the project with this ``manifest.json``.
 
-    Columns of tables come from ``catalog.json`` beside it (``dbt docs generate``), else from the
-    project's YAML files if each has a data_type, else from the query of the model if its types are
-    certain.
+    Columns of tables are those that are given, else those of ``catalog.json`` beside it (``dbt docs
+    generate``), else those of the project's YAML files if each has a data_type, else those of the
+    query of the model's first run, or of its incremental one, if their types are certain.
+
+    Parameters
+    ----------
+    path : Path
+        The ``manifest.json``.
+    declared : mapping of str to tuple of Column, optional
+        Columns of tables, by their names in the database, with or without schema and catalog.
     """
     manifest = read_manifest(path)
     catalog = path.with_name("catalog.json")
     columns = read_catalog(catalog) if is_there(catalog) else {}
-    return _ProjectReader(manifest, columns).project()
+    return _ProjectReader(manifest, columns, declared or {}).project()
 
 
 class _ProjectReader:
     """Reader of a project: names of its relations, its views, and the columns that are known."""
 
     def __init__(
-        self, manifest: DbtManifest, catalog: Mapping[str, tuple[CatalogColumn, ...]]
+        self,
+        manifest: DbtManifest,
+        catalog: Mapping[str, tuple[CatalogColumn, ...]],
+        declared: Mapping[str, tuple[Column, ...]],
     ) -> None:
         self.manifest = manifest
         self.catalog = catalog
@@ -178,7 +192,13 @@ class _ProjectReader:
         relations = {one.unique_id: one.relation_name for one in named if one.relation_name}
         written = {node.unique_id for node in self.nodes}
         self.names = choose_table_names(relations, written)
-        self.renaming = RelationRenaming({relations[key]: self.names[key] for key in relations})
+        plain = {relations[key]: self.names[key] for key in relations}
+        self.renaming = RelationRenaming(plain)
+        self.declared = {
+            name: columns
+            for written, columns in declared.items()
+            if (name := match_relation(written, plain)) is not None
+        }
         self.branches: dict[str, Branches] = {
             node.unique_id: find_branches(node, manifest) for node in self.nodes
         }
@@ -190,7 +210,7 @@ class _ProjectReader:
         """Return the project, with its tables in an order in which each query is known."""
         for key, source in self.manifest.sources.items():
             if source.relation_name:
-                self._add_table(key, source, source.relation_name, None, written=False)
+                self._add_table(key, source, source.relation_name, written=False)
         jobs: dict[str, DbtJob] = {}
         refreshes: list[DbtJob] = []
         staging: list[DbtTable] = []
@@ -199,7 +219,7 @@ class _ProjectReader:
             name = names[node.unique_id]
             if node.resource_type == "seed":
                 if node.relation_name:
-                    self._add_table(node.unique_id, node, node.relation_name, None, written=False)
+                    self._add_table(node.unique_id, node, node.relation_name, written=False)
             elif node.materialized == "view":
                 self._add_view(node)
             elif node.materialized != "ephemeral":
@@ -223,7 +243,11 @@ class _ProjectReader:
             tuple(refreshes),
             tuple(self.views),
             before,
-            tuple(one for one in self.manifest.invariants if one.node in self.tables),
+            tuple(
+                one
+                for one in self.manifest.invariants
+                if one.node in self.tables or self.names.get(one.node) in self.views
+            ),
             tuple(self._assumptions()),
         )
 
@@ -272,14 +296,14 @@ class _ProjectReader:
         key: str,
         node: DbtNode | DbtSource,
         relation: str,
-        query: str | None,
+        queries: Sequence[str] = (),
         *,
         written: bool = True,
         more: Sequence[Column] = (),
     ) -> DbtTable:
         """Add a table, with the columns that are known of it."""
-        columns, origin = self._columns(key, node, query)
-        if columns and origin != "catalog":
+        columns, origin = self._columns(key, node, queries)
+        if columns and origin not in ("ddl", "catalog"):
             columns += tuple(more)
         config = node.config
         partitioned: tuple[str, ...] = ()
@@ -300,9 +324,13 @@ class _ProjectReader:
         return table
 
     def _columns(
-        self, key: str, node: DbtNode | DbtSource, query: str | None
+        self, key: str, node: DbtNode | DbtSource, queries: Sequence[str]
     ) -> tuple[tuple[Column, ...], str]:
-        """Return the columns of a table, and where they come from."""
+        """Return the columns of a table, and where they come from; of several queries, the first
+        one with certain types counts.
+        """
+        if given := self.declared.get(self.names[key]):
+            return given, "ddl"
         if found := self.catalog.get(key):
             columns = [_column(one.name, one.type) for one in found]
             if all(columns):
@@ -310,21 +338,36 @@ class _ProjectReader:
         declared = [_column(one.name, one.data_type) for one in node.columns.values()]
         if declared and all(declared):
             return tuple(one for one in declared if one is not None), "yaml"
-        inferred = (
-            None if query is None else infer_query_columns(self._inlined(query), self.schemas)
-        )
-        return (inferred, "query") if inferred else ((), "")
+        for query in queries:
+            if inferred := infer_result_columns(self._inlined(query), self.schemas):
+                return inferred, "query"
+        return (), ""
 
     def _add_view(self, node: DbtNode) -> None:
         """Add a view with its query."""
-        query = self.branches[node.unique_id].incremental
+        query = self._query(node)
         if query is None or not node.relation_name:
             return
-        name, text = self.names[node.unique_id], self.renaming.apply(query)
+        name, text = self.names[node.unique_id], self._plain(query)
         self.views[name] = text
-        columns = infer_query_columns(self._inlined(text), self.schemas)
+        columns = infer_result_columns(self._inlined(text), self.schemas)
         if columns:
             self.schemas[name] = Schema(name, columns)
+
+    def _query(self, node: DbtNode) -> str | None:
+        """Return the query of a node whose table exists; only incremental models look for it."""
+        branches = self.branches[node.unique_id]
+        return branches.incremental if node.materialized == "incremental" else branches.first
+
+    def _renamed_queries(self, node: DbtNode) -> list[str]:
+        """Return the queries of a node that are known, that of its first run first."""
+        branches = self.branches[node.unique_id]
+        found = [one for one in (branches.first, self._query(node)) if one is not None]
+        return [self._plain(one) for one in dict.fromkeys(found)]
+
+    def _plain(self, query: str) -> str:
+        """Return a query with the plain names of tables, and without WITH if that is possible."""
+        return inline_with(self.renaming.apply(query))
 
     # Statements
 
@@ -343,8 +386,8 @@ class _ProjectReader:
 
     def _texts(self, write: DbtWrite) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the statements of a run, with views in WITH and with views as tables."""
-        view = next(((name, self.renaming.apply(query)) for name, query in write.views), None)
-        created = self.renaming.apply(write.query)
+        view = next(((name, self._plain(query)) for name, query in write.views), None)
+        created = self._plain(write.query)
         main = [self.renaming.apply(one) for one in write.main]
         before, after = (
             [self._inlined(self.renaming.apply(one)) for one in part]
@@ -379,8 +422,8 @@ class _ProjectReader:
     def _job(self, name: str, node: DbtNode, staging: list[DbtTable]) -> DbtJob:
         """Return the job of a model or snapshot whose table exists."""
         branches = self.branches[node.unique_id]
-        query = branches.incremental
-        renamed = None if query is None else self.renaming.apply(query)
+        query = self._query(node)
+        queries = self._renamed_queries(node)
         where = ""
         parameters: dict[str, str] = {}
         staged: tuple[str, str] | None = None
@@ -388,11 +431,11 @@ class _ProjectReader:
             if not node.relation_name:
                 node.refuse("it has no relation_name, so its table is unknown; run dbt compile")
             if node.resource_type == "snapshot":
-                write, staged = self._snapshot(node, renamed, staging)
+                write, staged = self._snapshot(node, queries, staging)
             else:
                 known = node.materialized in ("incremental", "table")
                 table = self._add_table(
-                    node.unique_id, node, node.relation_name, renamed if known else None
+                    node.unique_id, node, node.relation_name, queries if known else ()
                 )
                 if not known:
                     node.refuse(
@@ -471,7 +514,7 @@ class _ProjectReader:
         return f"{START} < {END}", given
 
     def _snapshot(
-        self, node: DbtNode, query: str | None, staging: list[DbtTable]
+        self, node: DbtNode, queries: Sequence[str], staging: list[DbtTable]
     ) -> tuple[DbtWrite, tuple[str, str]]:
         """Return the statements of a snapshot on a table that stands for its staging view."""
         names = snapshot_columns(node)
@@ -480,7 +523,7 @@ class _ProjectReader:
             Column(names[one], "STRING" if one in ("dbt_scd_id", "dbt_is_deleted") else "TIMESTAMP")
             for one in names
         ]
-        table = self._add_table(node.unique_id, node, node.relation_name, query, more=more)
+        table = self._add_table(node.unique_id, node, node.relation_name, queries, more=more)
         write = build_snapshot_run(node, self.manifest)
         if not table.columns:
             node.refuse(

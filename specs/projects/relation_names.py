@@ -18,6 +18,7 @@ __all__ = [
     "choose_table_names",
     "find_qualified_tables",
     "has_word",
+    "match_relation",
     "put_with",
 ]
 
@@ -62,6 +63,41 @@ def choose_table_names(
 def _parts(relation: str) -> list[str]:
     """Return the parts of a relation's name, without quotes."""
     return [part.strip("`") for part in re.findall(r"`[^`]*`|[^.`]+", relation)] or [relation]
+
+
+def match_relation(written: str, names: Mapping[str, str]) -> str | None:
+    """Return the plain name of the relation that a statement names; None if it names no single one.
+
+    A name without a schema is that of the relation with this plain name. A catalog or schema that
+    is left out on one side may be any.
+
+    Parameters
+    ----------
+    written : str
+        Name in a statement, perhaps with a schema and a catalog.
+    names : mapping of str to str
+        Plain names by relation.
+
+    Examples
+    --------
+    >>> names = {"dev.orders": "orders", "main.raw.orders": "raw_orders"}
+    >>> match_relation("raw.orders", names), match_relation("orders", names)
+    ('raw_orders', 'orders')
+    >>> match_relation("other.orders", names) is None
+    True
+    """
+    parts = [part.lower() for part in _parts(written)]
+    if len(parts) == 1:
+        return next((name for name in names.values() if name.lower() == parts[0]), None)
+    found = set()
+    for relation, name in names.items():
+        own = [part.lower() for part in _parts(relation)]
+        if own == parts:
+            return name
+        shared = min(len(own), len(parts))
+        if own[-shared:] == parts[-shared:]:
+            found.add(name)
+    return found.pop() if len(found) == 1 else None
 
 
 class RelationRenaming:

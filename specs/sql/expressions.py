@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.source_text import NameScope
 
-__all__ = ["read_expression"]
+__all__ = ["arithmetic_type", "read_expression", "sum_type"]
 
 COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
     exp.EQ: "=",
@@ -282,7 +282,7 @@ class _ExpressionReader:
                 decimal_operand(operand_type(part, value)) if exact else "DOUBLE"
                 for part, value in zip(parts, both, strict=True)
             ]
-            found = _result(op, *wanted) if exact else "DOUBLE"
+            found = arithmetic_type(op, *wanted) if exact else "DOUBLE"
             if found is None:
                 place.refuse(node, f"a result of more than 38 digits {OUTSIDE}", "opaque")
             type_ = found
@@ -363,7 +363,7 @@ class _ExpressionReader:
             place.refuse(node, f"{function} of {operand.type} {OUTSIDE}", "opaque")
         type_: Type | None = "BIGINT" if function == "count" else operand.type
         if function == "sum":
-            type_ = _summed(operand.type)
+            type_ = sum_type(operand.type)
         if type_ is None:
             place.refuse(node, f"sum of {operand.type} {OUTSIDE}", "opaque")
         node.meta[GIVES] = type_
@@ -379,10 +379,15 @@ def _narrowed(value: ex.Expr, other: ex.Expr) -> ex.Expr:
     return value
 
 
-def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
-    """Return the type of a decimal sum, difference or product.
+def arithmetic_type(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
+    """Return the type of a decimal sum, difference or product; None if it has over 38 digits.
 
     Source: DecimalPrecisionTypeCoercion.scala.
+
+    Examples
+    --------
+    >>> arithmetic_type("*", "DECIMAL(10,2)", "DECIMAL(3,1)")
+    'DECIMAL(14,3)'
     """
     (p, s), (q, t) = (decimal_of(type_) or (1, 0) for type_ in (left, right))
     if op == "*":
@@ -390,8 +395,14 @@ def _result(op: ex.ArithmeticOp, left: Type, right: Type) -> Type | None:
     return decimal_type(max(p - s, q - t) + max(s, t) + 1, max(s, t))
 
 
-def _summed(type_: Type) -> Type | None:
-    """Return the type of a sum aggregate, or None."""
+def sum_type(type_: Type) -> Type | None:
+    """Return the type of a sum of values of a type, or None.
+
+    Examples
+    --------
+    >>> sum_type("INT"), sum_type("DECIMAL(10,2)"), sum_type("DATE")
+    ('BIGINT', 'DECIMAL(20,2)', None)
+    """
     if type_ in INTEGERS:
         return "BIGINT"
     found = decimal_of(type_)

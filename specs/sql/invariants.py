@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant, TotalOp
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.workload import StandIn
 
 __all__ = ["FORMS", "read_invariant", "read_invariants_of"]
 
@@ -266,9 +267,10 @@ def read_invariants_of(
     label: str = "invariant",
     *,
     name: str | None = None,
-    stand_ins: Mapping[str, tuple[tuple[str, str], ...]] | None = None,
+    stand_ins: Mapping[str, tuple[StandIn, ...]] | None = None,
 ) -> Iterator[Invariant]:
-    """Yield the invariant of a text, or for a source without DDL one for each table in its place.
+    """Yield the invariant of a text, or for a source without DDL or a view one for each table in
+    its place.
 
     A key of a source is one of the rows of a run.
 
@@ -276,15 +278,15 @@ def read_invariants_of(
     ----------
     text, schemas, written, label, name
         As of `read_invariant`.
-    stand_ins : mapping of str to tuple of (str, str), optional
-        Tables that stand for a source, each with its column that distinguishes runs, by the name of
-        the source in lower case.
+    stand_ins : mapping of str to tuple of StandIn, optional
+        Tables that stand for a source or a view, by its name in lower case.
 
     Examples
     --------
     >>> from isolitmus.model.schema import Column, Schema
     >>> tables = {"s_rows": Schema("s_rows", (Column("id", "INT"), Column("run", "BIGINT")))}
-    >>> given = {"s": (("s_rows", "run"),)}
+    >>> from isolitmus.model.workload import StandIn
+    >>> given = {"s": (StandIn("s_rows", "run"),)}
     >>> (one,) = read_invariants_of("s: unique(id)", tables, [], stand_ins=given)
     >>> one.name, one.table, one.columns
     ('s: unique(id)', 's_rows', (0, 1))
@@ -292,15 +294,17 @@ def read_invariants_of(
     stated = _stated(text, label)
     named = stated.table.lower()
     tables = (stand_ins or {}).get(named, ())
-    if not tables or named in {known.lower() for known in schemas}:
+    if not tables or stated.total or named in {known.lower() for known in schemas}:
         yield read_invariant(text, schemas, written, label, name)
         return
     shown = name or " ".join(text.split())
-    for number, (table, run) in enumerate(tables, 1):
-        keys = (*stated.columns, run) if stated.columns or stated.most else ()
+    for number, (table, run, where) in enumerate(tables, 1):
+        keys = (*stated.columns, run) if run and (stated.columns or stated.most) else stated.columns
+        both = f"({where}) AND ({stated.where})" if where and stated.where else ""
         called = shown if number == 1 else f"{shown} ({number})"
         given = _InvariantText(text, schemas, written, label, called)
-        yield _resolved(stated._replace(table=table, columns=keys), given)
+        found = stated._replace(table=table, columns=keys, where=both or where or stated.where)
+        yield _resolved(found, given)
 
 
 def _of_shorthand(text: str, label: str) -> _Stated:

@@ -27,6 +27,7 @@ from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.functions import unify_types
+from isolitmus.specs.sql.merged_queries import merge_source
 from isolitmus.specs.sql.parameters import marked_version, tables_by_path
 from isolitmus.specs.sql.source_text import (
     DIALECT,
@@ -465,7 +466,27 @@ class JoinReader(QueryReader):
         joined = node.args.get("joins") or (source is not None and self.derived(source.this))
         if source is None or not joined or self.place.plain:
             return super().select(node, types)
+        if (merged := self.merged(node)) is not None:
+            return self.select(merged, types)
         return self.join(node, types)
+
+    def merged(self, node: exp.Select) -> exp.Select | None:
+        """Return a SELECT that has a subquery in its condition, on the source of the only query
+        that it reads; None for another SELECT.
+        """
+        where, source = node.args.get("where"), node.args["from_"].this
+        if node.args.get("joins") or where is None or where.find(exp.Select) is None:
+            return None
+        inner = source
+        if isinstance(source, exp.Table):
+            inner = self.named[source.name.lower()]
+            if inner.args["alias"].args.get("columns"):
+                return None
+        if isinstance(inner, exp.Values) or source.args.get("pivots"):
+            return None
+        query = inner.this
+        self.name(query)
+        return merge_source(node, query, source.alias_or_name, self.schemas)
 
     def derived(self, node: exp.Expr) -> bool:
         """Return whether the rows of a FROM come from a query instead of a table."""

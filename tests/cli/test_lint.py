@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from isolitmus.checker.lint import answer_cache
 from isolitmus.model.lint_rule import RULES
 
 ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "tests" / "data" / "dbt" / "shop"
 DDL = "CREATE TABLE events (id BIGINT, kind STRING, day DATE) USING delta PARTITIONED BY (day)"
 DEDUPE = "DELETE FROM events WHERE day = :day AND kind = 'duplicate'"
 APPEND = "INSERT INTO events VALUES (:id, 'click', :day)"
@@ -364,6 +366,27 @@ def test_sarif_of_a_run_that_a_limit_ended(call):
     (said,) = log["runs"][0]["invocations"]
     assert said["executionSuccessful"] is False
     assert "time limit" in said["toolExecutionNotifications"][0]["message"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("form", "written"),
+    [
+        ("sarif", '"uri": "shop/models/marts/orders.sql"'),
+        ("github", "::notice file=shop/models/marts/orders.sql,line=1,"),
+        ("junit", '<testsuite name="shop/models/marts/orders.sql"'),
+        ("json", '"file": "shop/models/marts/orders.sql"'),
+        ("markdown", r"shop/models/marts/orders\.sql\:1"),
+    ],
+)
+def test_a_dbt_model_that_is_not_understood_has_its_file(form, written, folder, call):
+    shutil.copytree(SHOP, folder / "shop")
+    path = folder / "shop" / "target" / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    manifest["nodes"]["model.shop.orders"]["compiled_code"] = None
+    path.write_text(json.dumps(manifest), "utf-8")
+    hooks = str(folder / "shop" / "hooks.sql")
+    _, out, _ = call("lint", "shop", "--ddl", hooks, "--select", "ISO001", "--as", form)
+    assert written in out
 
 
 JUNIT = {

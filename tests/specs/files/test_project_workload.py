@@ -15,6 +15,7 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.projects.dbt_project import read_dbt_project
 from isolitmus.specs.sql.invariants import read_invariants_of
 
 SHOP = Path(__file__).parents[2] / "data" / "dbt" / "shop"
@@ -195,7 +196,7 @@ def without_code(nodes):
 
 
 def without_types(nodes):
-    code = "select mine(id) as x from dev.stg_events"
+    code = "select id, mine(id) as x from dev.stg_events"
     macros = {"nodes": ["model.shop.stg_events"], "macros": []}
     nodes["model.shop.orders"] |= {
         "columns": {}, "compiled_code": code, "raw_code": code, "depends_on": macros
@@ -250,8 +251,11 @@ def test_a_model_that_is_not_understood_leaves_the_others_their_answers(case, tm
     assert found.keys() == {"orders"}
     assert found["orders"] == problem
     assert {"customers", "events_log", "event_days"} <= work.jobs.keys()
-    (place,) = (one.place for one in work.unread if one.name == "orders")
-    assert place.startswith("models/marts/orders.sql")
+    (one,) = (one for one in work.unread if one.name == "orders")
+    assert one.place.startswith("models/marts/orders.sql")
+    assert one.location is not None
+    assert one.location[:2] == ("models/marts/orders.sql", 1)
+    assert one.location.path == tmp_path / "shop" / "models/marts/orders.sql"
 
 
 def test_columns_that_runs_may_change_are_an_assumption(tmp_path):
@@ -266,6 +270,65 @@ def test_a_table_without_columns_is_told(tmp_path):
     (target / "target" / "catalog.json").unlink()
     work = workload(str(target), ddl=HOOKS)
     assert unread(work)["orders"] == "the columns of its table are not known"
+
+
+@pytest.mark.parametrize("name", ["orders", "dev.orders", "spark_catalog.`dev`.Orders"])
+def test_ddl_gives_the_columns_of_an_incremental_model(name, tmp_path):
+    target = project(tmp_path, change=without_types)
+    (target / "target" / "catalog.json").unlink()
+    ddl = tmp_path / "tables.sql"
+    create = f"CREATE TABLE {name} (id BIGINT, x BIGINT) USING delta"
+    ddl.write_text(f"{HOOKS.read_text('utf-8')};\n{create}", "utf-8")
+    work = workload(str(target), ddl=ddl)
+    assert "orders" not in unread(work)
+    assert [column.name for column in work.tables["orders"].columns] == ["id", "x"]
+
+
+def test_ddl_of_a_source_with_the_name_of_a_model_is_that_of_the_source(tmp_path):
+    def change(nodes):
+        code = "select id, name, country, updated_at, updated_at as first_seen from raw.customers"
+        node = nodes["model.shop.customers"] | {"columns": {}}
+        nodes["model.shop.customers"] = node | {"compiled_code": code, "raw_code": code}
+
+    target = project(tmp_path, change=change)
+    (target / "target" / "catalog.json").unlink()
+    ddl = tmp_path / "tables.sql"
+    create = (
+        "CREATE TABLE raw.customers (id INT, name STRING, country STRING, updated_at TIMESTAMP,"
+        " kind STRING) USING delta"
+    )
+    ddl.write_text(f"{HOOKS.read_text('utf-8')};\n{create}", "utf-8")
+    work = workload(str(target), ddl=ddl)
+    assert work.tables["raw_customers"].columns[-1].name == "kind"
+    assert [column.ddl() for column in work.tables["customers"].columns] == [
+        "id INT", "name STRING", "country STRING", "updated_at TIMESTAMP", "first_seen TIMESTAMP",
+    ]  # fmt: skip
+
+
+def without_catalog_of(target, model):
+    path = target / "target" / "catalog.json"
+    catalog = json.loads(path.read_text("utf-8"))
+    del catalog["nodes"][f"model.shop.{model}"]
+    path.write_text(json.dumps(catalog), "utf-8")
+
+
+def test_the_query_gives_the_columns_of_an_incremental_model_that_looks_at_its_table(tmp_path):
+    def change(nodes):
+        code = (
+            "select id, sum(amount / 2) as half, count(distinct customer) as n from dev.stg_events"
+        )
+        branch = "where day > (select max(seen) from dev.orders)"
+        raw = f"{code} {{% if is_incremental() %}}{branch}{{% endif %}} group by id"
+        nodes["model.shop.orders"] |= {
+            "columns": {}, "compiled_code": f"{code} {branch} group by id", "raw_code": raw
+        }  # fmt: skip
+
+    target = project(tmp_path, change=change)
+    without_catalog_of(target, "orders")
+    found = read_dbt_project(target / "target" / "manifest.json")
+    (columns,) = (table.columns for table in found.tables if table.name == "orders")
+    assert [column.ddl() for column in columns] == ["id BIGINT", "half DOUBLE", "n BIGINT"]
+    assert not next(job for job in found.jobs if job.name == "orders").problem
 
 
 def test_a_table_that_a_hook_creates_is_declared(tmp_path):
@@ -460,3 +523,67 @@ def test_a_key_of_a_view_without_ddl_mends_the_model():
     given += read_invariants_of("stg_events: unique(id)", work.tables, [], stand_ins=work.stand_ins)
     found = decide_invariants(work, ["delta-serializable", "delta-write-serializable"], given)
     assert {answer.word for answer in found} == {"kept"}
+
+
+def test_a_test_of_a_view_is_an_invariant_of_the_rows_that_the_view_selects(tmp_path):
+    def change(nodes):
+        unique = next(key for key in nodes if key.startswith("test.shop.unique_orders_id"))
+        test = json.loads(json.dumps(nodes[unique]))
+        key = "test.shop.unique_stg_events_id"
+        view = "model.shop.stg_events"
+        nodes[key] = test | {"unique_id": key, "attached_node": view}
+        nodes[key]["depends_on"]["nodes"] = [view]
+
+    assert answers(workload(str(SHOP), ddl=HOOKS))["orders: unique(id)"] == "broken"
+    found = answers(workload(str(project(tmp_path, change=change)), ddl=HOOKS))
+    assert found["orders: unique(id)"] == "kept"
+
+
+def answers(work):
+    found = decide_invariants(work, ["delta-serializable"], work.invariants)
+    return {answer.invariant.name: answer.word for answer in found}
+
+
+LATEST = """
+with source as (select * from raw.events),
+numbered as (
+    select *, row_number() over (partition by id order by loaded_at desc) as place from source
+)
+select id, customer, kind, amount, day, loaded_at from numbered where place = 1
+"""
+QUALIFIED = (
+    "select id, customer, kind, amount, day, loaded_at from raw.events"
+    " qualify row_number() over (partition by id order by loaded_at desc) = 1"
+)
+GROUPED = (
+    "select id, max(customer) as customer, max(kind) as kind, max(amount) as amount,"
+    " max(day) as day, max(loaded_at) as loaded_at from raw.events group by id"
+)
+
+
+@pytest.mark.parametrize("query", [LATEST, QUALIFIED, GROUPED])
+def test_the_key_of_a_view_is_one_of_the_rows_that_a_model_merges(query, tmp_path):
+    change = of("stg_events", compiled_code=query, raw_code=query)
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert unread(work) == {}
+    assert answers(work)["orders: unique(id)"] == "kept"
+    assert not any(one.startswith("The view") for one in work.left_out)
+
+
+def test_views_whose_queries_have_the_same_names_are_joined(tmp_path):
+    def change(nodes):
+        for name, relation in (("stg_events", "raw.events"), ("stg_customers", "raw.customers")):
+            code = nodes[f"model.shop.{name}"]["compiled_code"]
+            source = f"with source as (select * from {relation}), final as ("
+            code = f"{source}{code.replace(relation, 'source')}) select * from final"
+            nodes[f"model.shop.{name}"] |= {"compiled_code": code, "raw_code": code}
+        code = (
+            "with customers as (select * from dev.stg_customers), events as (select * from"
+            " dev.stg_events) select c.id, max(c.name) as name, max(e.amount) as amount from"
+            " customers c join events e on e.customer = c.id group by c.id"
+        )
+        nodes["model.shop.top_customers"] |= {"compiled_code": code, "raw_code": code}
+
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert unread(work) == {}
+    assert not any(one.startswith("The view") for one in work.left_out)

@@ -15,7 +15,7 @@ from sqlglot import expressions as exp
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.query import unknown_parts
 from isolitmus.model.sql.types import is_opaque, type_named
-from isolitmus.specs.sql.parameters import count_in_text, is_unnamed, one_line
+from isolitmus.specs.sql.parameters import count_in_text, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ DATES = (
 )  # fmt: skip
 TIMESTAMPS = (exp.CurrentTimestamp, exp.TimestampAdd, exp.TimestampTrunc)
 TEXTS = (
-    exp.CurrentCatalog, exp.CurrentTimezone, exp.CurrentUser, exp.Format, exp.Initcap, exp.Lower,
+    exp.ConcatWs, exp.CurrentCatalog, exp.CurrentTimezone, exp.CurrentUser, exp.Format, exp.Initcap, exp.Lower,
     exp.MD5, exp.RegexpReplace, exp.Replace, exp.SHA, exp.SHA2, exp.SessionUser, exp.Substring,
     exp.SubstringIndex, exp.TimeToStr, exp.UnixToStr, exp.Upper,
 )  # fmt: skip
@@ -154,11 +154,13 @@ def run_constant(place: SqlText, node: exp.Expr, type_: Type | None = None) -> P
     if found is None or found == "BOOLEAN" or is_opaque(found):
         return None
     text = one_line(place.written(node))
+    if text.isidentifier():
+        text += "()"  # sqlglot also parses current_user without its parentheses
     count = count_in_text(one_line(place.text), text)
     if not isinstance(node, exp.Func) or not text.endswith(")"):
         # the same words may be parts of a larger expression, as b - c in a - b - c
         count = count if count <= sum(one == node for one in node.root().walk()) else 0
-    return Parameter(text, found) if count and is_unnamed(text) else None
+    return Parameter(text, found) if count else None
 
 
 def unnamed_parameters(statement: object) -> dict[str, Type]:

@@ -98,7 +98,10 @@ def count_in_text(sql: str, expression: str) -> int:
     >>> count_in_text("SELECT f(1), 'f(1)', g.f(1), f(1) + 1", "f(1)")
     2
     """
-    return sum(found.groupdict().get("written") is not None for found in _pieces((expression,)).finditer(sql))
+    return sum(
+        found.groupdict().get("written") is not None
+        for found in _pieces((expression,)).finditer(sql)
+    )
 
 
 def bind_text(

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
+from sqlglot.errors import SqlglotError
 
-from isolitmus.model.sql.expression import Parameter
+from isolitmus.model.sql.expression import Opaque, Parameter
 from isolitmus.model.sql.query import unknown_parts
 from isolitmus.model.sql.types import is_opaque, type_named
 from isolitmus.specs.sql.parameters import count_in_text, one_line
+from isolitmus.specs.sql.quiet_sqlglot import parse_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,17 +25,24 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.source_text import SqlText
 
-__all__ = ["constant_type", "is_run_constant", "run_constant", "unnamed_parameters"]
+__all__ = [
+    "constant_type",
+    "is_run_constant",
+    "run_constant",
+    "stored_constant",
+    "unnamed_parameters",
+]
 
+DIALECT = "databricks"
 DATES = (
     exp.AddMonths, exp.CurrentDate, exp.DateFromUnixDate, exp.DateTrunc, exp.LastDay, exp.NextDay,
     exp.TsOrDsAdd, exp.TsOrDsToDate,
 )  # fmt: skip
 TIMESTAMPS = (exp.CurrentTimestamp, exp.TimestampAdd, exp.TimestampTrunc)
 TEXTS = (
-    exp.ConcatWs, exp.CurrentCatalog, exp.CurrentTimezone, exp.CurrentUser, exp.Format, exp.Initcap, exp.Lower,
-    exp.MD5, exp.RegexpReplace, exp.Replace, exp.SHA, exp.SHA2, exp.SessionUser, exp.Substring,
-    exp.SubstringIndex, exp.TimeToStr, exp.UnixToStr, exp.Upper,
+    exp.ConcatWs, exp.CurrentCatalog, exp.CurrentTimezone, exp.CurrentUser, exp.Format,
+    exp.Initcap, exp.Lower, exp.MD5, exp.RegexpReplace, exp.Replace, exp.SHA, exp.SHA2,
+    exp.SessionUser, exp.Substring, exp.SubstringIndex, exp.TimeToStr, exp.UnixToStr, exp.Upper,
 )  # fmt: skip
 NUMBERS = (
     exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.Length, exp.Minute,
@@ -125,19 +134,10 @@ def _moved_type(node: exp.Add | exp.Sub, known: Mapping[str, Type]) -> Type | No
     return found if found in ("DATE", "TIMESTAMP") else None
 
 
-def run_constant(place: SqlText, node: exp.Expr, type_: Type | None = None) -> Parameter | None:
+def run_constant(place: SqlText, node: exp.Expr) -> Parameter | None:
     """Return an expression that is not modelled as a parameter of the run, or None if it is none.
 
-    Its name is its text, in which the value takes its place.
-
-    Parameters
-    ----------
-    place : SqlText
-        Text of the statement.
-    node : sqlglot expression
-        The expression.
-    type_ : str, optional
-        Its type, if that is known from where its value is stored.
+    Its name is its text, and a value takes the place of that text.
 
     Examples
     --------
@@ -150,17 +150,43 @@ def run_constant(place: SqlText, node: exp.Expr, type_: Type | None = None) -> P
     """
     if not place.constants or not is_run_constant(node):
         return None
-    found = type_ or constant_type(node, place.types)
-    if found is None or found == "BOOLEAN" or is_opaque(found):
+    type_ = constant_type(node, place.types)
+    return None if type_ is None else _named(place, node, place.written(node), type_)
+
+
+def stored_constant(place: SqlText, value: Opaque, type_: Type) -> Parameter | None:
+    """Return such an expression that is stored into a column of a type, or None if it is none.
+
+    Its value is that in the column, hence of this type.
+
+    Examples
+    --------
+    >>> from isolitmus.specs.sql.source_text import SqlText
+    >>> place = SqlText("INSERT INTO t VALUES (floor(:x))", "SQL", constants=True)
+    >>> stored_constant(place, Opaque("floor(:x)", (), ""), "INT")
+    Parameter(name='floor(:x)', type='INT')
+    """
+    if not place.constants or value.operands:
         return None
-    text = one_line(place.written(node))
+    try:
+        node = parse_one(value.text, DIALECT)
+    except SqlglotError:
+        return None
+    return _named(place, node, value.text, type_) if is_run_constant(node) else None
+
+
+def _named(place: SqlText, node: exp.Expr, text: str, type_: Type) -> Parameter | None:
+    """Return the parameter with a text as its name; None if values cannot take its place."""
+    if type_ == "BOOLEAN" or is_opaque(type_):
+        return None
+    text = one_line(text)
     if text.isidentifier():
         text += "()"  # sqlglot also parses current_user without its parentheses
     count = count_in_text(one_line(place.text), text)
     if not isinstance(node, exp.Func) or not text.endswith(")"):
         # the same words may be parts of a larger expression, as b - c in a - b - c
         count = count if count <= sum(one == node for one in node.root().walk()) else 0
-    return Parameter(text, found) if count else None
+    return Parameter(text, type_) if count else None
 
 
 def unnamed_parameters(statement: object) -> dict[str, Type]:

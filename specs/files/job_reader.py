@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
@@ -38,10 +39,12 @@ from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_
 from isolitmus.specs.sql.definitions import property_parameters, with_any_version
 from isolitmus.specs.sql.generated_columns import with_generated_columns
 from isolitmus.specs.sql.job_statements import (
+    adds_columns,
     altered_tables,
     commits_nothing,
     concerns_no_table,
     plain_statement,
+    unknown_verb,
     unsupported_reason,
 )
 from isolitmus.specs.sql.parameter_types import infer_types
@@ -52,6 +55,7 @@ from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 from isolitmus.specs.sql.table_creations import without_location
 from isolitmus.specs.sql.undeclared_sources import (
+    UNPARSED,
     replace_undeclared_sources,
     replace_unparsed_query,
 )
@@ -81,6 +85,10 @@ LINE = re.compile(r":(\d+)(?::(\d+))?$")
 """Line and column at the end of a place."""
 PRECEDING = re.compile(BLANK)
 """Comments before a statement."""
+UNKNOWN_TABLE = re.compile(r"unknown table '(\w*[A-Za-z_])'")
+"""Message about a table without DDL; its name may not end in a number, as a copy's does."""
+MISSPELLED = 0.9
+"""Similarity (difflib's ratio) from which a table's name is a misspelled one."""
 STATEMENTS = (
     Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace, Restore,
 )  # fmt: skip
@@ -205,8 +213,10 @@ class JobReader:
             try:
                 one = self.statement(title, text, node, _ReadWith(types, let, confs))
             except SqlError as error:
-                left_out = replace(self._unread(title, text, error), location=place, sql=text)
-                self.unread.append((left_out, error))
+                problem = begun_wrong(error, text, place, node.source)
+                left_out = replace(self._unread(title, text, problem), location=place, sql=text)
+                wrong = self._mistake(left_out, problem)
+                self.unread.append((replace(left_out, mistake=wrong), problem))
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs), location=place)
@@ -232,6 +242,22 @@ class JobReader:
         """Leave out a job with a mistake as not understood."""
         self.unread[:] = [one for one in self.unread if one[0].job != job]
         self.unread.append((unread_job(job, error, node.source), error))
+
+    def _mistake(self, one: UnreadStatement, error: SqlError) -> Place | None:
+        """Return the place of the word that makes a statement fail in any case; None if its text
+        and the DDL do not show that.
+        """
+        certain = error.kind == "no column" and not any(map(adds_columns, self.texts))
+        if error.kind == "syntax":  # templates, and what only sqlglot does not parse
+            certain = "{" not in one.sql and UNPARSED.search(one.sql) is None
+        if error.kind == "no table" and (named := UNKNOWN_TABLE.match(error.problem)):
+            # the DDL may have only a part of the tables
+            certain = bool(get_close_matches(named[1].lower(), self.schemas, 1, MISSPELLED))
+        found = LINE.search(one.place)
+        if not certain or one.location is None or found is None or found[2] is None:
+            return one.location if certain else None
+        line = int(found[1])
+        return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
@@ -477,6 +503,17 @@ class JobReader:
             named_in = {word for one in sources for word in re.findall(r"\w+", one.query.lower())}
             reads = tuple(n for n in self.schemas if n.lower() in self.written & named_in)
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
+
+
+def begun_wrong(error: SqlError, text: str, place: Place, source: Source) -> SqlError:
+    """Return an error about the first word of a text if no statement begins with it, else the
+    given error.
+    """
+    if error.kind not in ("syntax", "outside") or not (problem := unknown_verb(text)):
+        return error
+    lines = source.text.split("\n")
+    start = sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column - 1
+    return locate_error(source.label, source.text, start, problem, "syntax")
 
 
 def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -> UnreadStatement:

@@ -83,6 +83,7 @@ SHOWN = 120
 """Maximum length of a statement in an assumption."""
 LINE = re.compile(r":(\d+)(?::(\d+))?$")
 """Line and column at the end of a place."""
+QUOTED = re.compile(r"'([^']+)'")
 PRECEDING = re.compile(BLANK)
 """Comments before a statement."""
 UNKNOWN_TABLE = re.compile(r"unknown table '(\w*[A-Za-z_])'")
@@ -254,8 +255,11 @@ class JobReader:
             # the DDL may have only a part of the tables
             certain = bool(get_close_matches(named[1].lower(), self.schemas, 1, MISSPELLED))
         found = LINE.search(one.place)
-        if not certain or one.location is None or found is None or found[2] is None:
-            return one.location if certain else None
+        if not certain or one.location is None:
+            return None
+        if found is None or found[2] is None:  # the error is about a text made of the statement
+            named = QUOTED.search(error.problem)
+            return one.location if named is None else _word_place(one, named[1])
         line = int(found[1])
         return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
@@ -525,7 +529,7 @@ def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -
     load (load.sql:3:5): unknown table 's'
     """
     told, _, problem = str(error).partition("\n")[0].partition(": ")
-    place = told.partition(",")[0]
+    place = told.partition(", ")[0]
     location = None
     if source is not None:
         found = LINE.search(place)
@@ -533,6 +537,19 @@ def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -
         column = int(found[2] or 1) if found else 1
         location = Place(source.label, line, column, line, source.path)
     return UnreadStatement(name, name, problem, place, location=location)
+
+
+def _word_place(one: UnreadStatement, word: str) -> Place | None:
+    """Return the place of the first occurrence of a word in a statement, or of the statement."""
+    begun = PRECEDING.match(one.sql)
+    start = begun.end() if begun else 0
+    found = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)").search(one.sql, start)
+    if found is None or one.location is None:
+        return one.location
+    *before, last = one.sql[start : found.start()].split("\n")
+    line, column = one.location.line + len(before), len(last) + 1
+    column += 0 if before else one.location.column - 1
+    return one.location._replace(line=line, column=column, end_line=line)
 
 
 def _places(node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Place]:

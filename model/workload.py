@@ -124,6 +124,8 @@ class UnreadStatement(ReadableRepr):
     """SQL as written, if it could be told from the rest of its file."""
     target: str | None = None
     """Table that it changes rows of, in lower case; None if it is not known, or if it does more."""
+    mistake: Place | None = None
+    """Place of the word that makes it fail, if its text and the DDL show that."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place}): {self.problem}"

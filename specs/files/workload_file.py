@@ -16,7 +16,8 @@ from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
-from isolitmus.specs.files.job_reader import JobReader, types_in
+from isolitmus.specs.files.job_keys import types_in
+from isolitmus.specs.files.job_reader import JobReader
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.reading_cache import (

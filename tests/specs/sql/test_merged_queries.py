@@ -58,7 +58,10 @@ def test_a_query_that_is_kept(query):
 
 
 def test_a_query_that_would_be_too_large_is_kept():
-    named = [f"a{k} as (select x.id from a{k - 1} x join a{k - 1} y on x.id = y.id)" for k in range(1, 20)]
+    named = [
+        f"a{k} as (select x.id from a{k - 1} x join a{k - 1} y on x.id = y.id)"
+        for k in range(1, 20)
+    ]
     query = f"with a0 as (select id from s), {', '.join(named)} select id from a19"
     assert inline_with(query) == query
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.model.errors import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "Command",
@@ -19,6 +19,7 @@ __all__ = [
     "capitalized",
     "count_of",
     "first_lines",
+    "first_reasons",
     "render",
     "text_digest",
 ]
@@ -149,6 +150,18 @@ def count_of(number: int, one: str, several: str = "") -> str:
     ('1 finding', '1,200 findings', '0 histories')
     """
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def first_reasons(why: Sequence[str], shown: int = 3) -> list[str]:
+    """Return the first reasons of an unknown answer, and the number of others.
+
+    Examples
+    --------
+    >>> first_reasons(["no example", "no proof", "a view", "a function", "a loop"])
+    ['no example', 'no proof', 'a view', '2 more reasons']
+    """
+    more = [count_of(len(why) - shown, "more reason")] if len(why) > shown else []
+    return [*why[:shown], *more]
 
 
 def text_digest(text: str) -> str:

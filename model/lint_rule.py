@@ -77,6 +77,13 @@ _EVERY = (
         mend="correct the condition.",
     ),
     LintRule(
+        "ISO005",
+        "statement-invalid",
+        "The statement does not parse, or names a column or table that does not exist.",
+        "warning",
+        mend="correct the word.",
+    ),
+    LintRule(
         "ISO101",
         "upsert-may-insert-a-key-twice",
         "Runs of the jobs may leave two rows with a key that is to be unique.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.display import ReadableRepr, first_lines
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.types import Type
 
-__all__ = ["TEXTS", "Job", "JobStatement", "StandIn", "UnreadStatement", "Workload"]
+__all__ = [
+    "TEXTS",
+    "Job",
+    "JobStatement",
+    "QueryText",
+    "StandIn",
+    "UnreadStatement",
+    "Workload",
+]
 
 TEXTS = ("sql", "origin")
 """Attributes of parsed statements that repeat their text."""
@@ -116,6 +124,8 @@ class UnreadStatement(ReadableRepr):
     """SQL as written, if it could be told from the rest of its file."""
     target: str | None = None
     """Table that it changes rows of, in lower case; None if it is not known, or if it does more."""
+    mistake: Place | None = None
+    """Place of the word that makes it fail, if its text and the DDL show that."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.place}): {self.problem}"
@@ -136,6 +146,28 @@ class UnreadStatement(ReadableRepr):
     def to_json(self) -> dict[str, object]:
         """Return the statement in the format of docs/interface.md, 6."""
         return {"name": self.name, "place": self.place, "problem": self.problem}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryText:
+    """Query that a table of any rows stands for."""
+
+    sql: str
+    """Its text, with parameters."""
+    columns: tuple[tuple[str, ...], ...] = ()
+    """Names of each of its columns in lower case: its own, and that of the column that it shows.
+    None are known of a query that does not parse.
+    """
+    parts: tuple[tuple[str, ...], ...] = ()
+    """Names of the columns that each of its columns is computed from, in lower case."""
+    places: tuple[int, ...] = ()
+    """Indices of those that the table has, in the order of the table; the table has one more, the
+    number of the run.
+    """
+    where: str = ""
+    """Condition on the table that is true of each row of the query."""
+    tables: tuple[str, ...] = ()
+    """Tables that it reads, in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +236,28 @@ class Workload(ReadableRepr):
     path: Path | None = None
     """Path of the file; None if the workload was generated."""
     uncertain: Mapping[str, str] = field(default_factory=dict)
-    """Jobs whose later statements depend on what they read, without a condition in the statements:
-    each with the place of that read. A run of all their statements may be impossible.
+    """Jobs of which it is not known what a whole run executes, each with the reason: a run of the
+    statements that are understood may be impossible.
     """
+    queries: Mapping[str, QueryText] = field(default_factory=dict)
+    """Queries that tables of any rows stand for, by table."""
 
     @property
     def statements(self) -> tuple[JobStatement, ...]:
         """Statements of all jobs."""
         return tuple(one for job in self.jobs.values() for one in job.statements)
+
+    def without_unread(self) -> Workload:
+        """Return the workload without what is not understood; the jobs of that are uncertain, if it
+        may concern an invariant.
+        """
+        about = [table for one in self.invariants for table in one.tables]
+        uncertain = {
+            one.job: f"a run of {one.job} executes {one.name}, too, which is not understood"
+            for one in self.unread
+            if any(map(one.may_concern, about))
+        }
+        return replace(self, unread=(), uncertain={**uncertain, **self.uncertain})
 
     @property
     def assumptions(self) -> tuple[str, ...]:

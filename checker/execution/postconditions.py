@@ -15,7 +15,7 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     import duckdb
 
@@ -42,9 +42,21 @@ def written_rows(events: Iterable[Event]) -> Written:
 
 
 def violated_queries(
-    tables: Iterable[tuple[Schema, Rows]], queries: Iterable[str]
+    tables: Iterable[tuple[Schema, Rows]],
+    queries: Iterable[str],
+    translate: Callable[[str], str] | None = None,
 ) -> tuple[str, ...]:
     """Return the queries, in Spark's SQL, that return rows in DuckDB if tables have these rows.
+
+    Parameters
+    ----------
+    tables : iterable of tuple of Schema and rows
+        Tables with their rows.
+    queries : iterable of str
+        The queries.
+    translate : callable, optional
+        Returns a query in DuckDB's SQL; by default for the SQL that the model supports, with
+        Spark's errors.
 
     Examples
     --------
@@ -57,7 +69,9 @@ def violated_queries(
     from isolitmus.checker.execution.duckdb_dialect import to_duck_sql
     from isolitmus.specs.sql.syntax import Syntax
 
-    texts = {query: to_duck_sql(Syntax(query).tree()) for query in queries}
+    if translate is None:
+        translate = lambda query: to_duck_sql(Syntax(query).tree())  # noqa: E731
+    texts = {query: translate(query) for query in queries}
     duck = _duck(getpid())
     duck.execute("BEGIN")
     try:

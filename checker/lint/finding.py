@@ -41,6 +41,8 @@ class FindingSite:
     place: Place
     text: str = ""
     """Normalized SQL, for the fingerprint."""
+    statement: Place | None = None
+    """Place of the statement, if the finding is about a word of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,9 @@ class LintFinding(ReadableRepr):
     broken: BrokenInvariant | None = None
     """Run that violates an invariant."""
     problem: str = ""
-    """Reason or mistake, if that is the finding."""
+    """Mistake or open question, if that is the finding."""
+    why: tuple[str, ...] = ()
+    """Reasons why the question is open."""
     state: FindingState = "new"
     """Whether it is new, in the baseline, or ignored by a comment."""
     comment: Place | None = None

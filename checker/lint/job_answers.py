@@ -87,6 +87,8 @@ class JobAnswers:
         """Jobs whose condition no parameter values satisfy, with the reason."""
         jobs = {name: job for name, job in workload.jobs.items() if name not in self.idle}
         self.workload = replace(workload, jobs=jobs, unread=())
+        self.uncertain = workload.without_unread().uncertain
+        """Jobs that are not executed as a whole when invariants are decided."""
         self.statements = self.workload.statements
         self.classes = self._related()
         self._class_of = {one.name: k for k, some in enumerate(self.classes) for one in some}
@@ -182,10 +184,17 @@ class JobAnswers:
         named = {table for one in self.classes[k] for table in self.tables[one.name]}
         about = (one.tables for one in self.workload.invariants if named & {*one.tables})
         tables = named.union(*about)
+        queries = {name: one for name, one in self.workload.queries.items() if name in tables}
+        read = {table for one in queries.values() for table in one.tables}
         return replace(
             self.workload,
             jobs={name: job for name, job in self.workload.jobs.items() if name in names},
-            tables={name: one for name, one in self.workload.tables.items() if name in tables},
+            tables={
+                name: one
+                for name, one in self.workload.tables.items()
+                if name in tables or name.lower() in read
+            },
+            queries=queries,
         )
 
     # Promises
@@ -235,13 +244,16 @@ class JobAnswers:
         named = {table for one in some for table in self.tables[one.name]}
         given = tuple(one for one in self.workload.invariants if named & {*one.tables})
         texts = [(one.name, one.query) for one in given]
-        key = self.keys.component(some, repr(("invariants", texts, [one.name for one in some])))
+        open_ = [self.uncertain.get(one.job) for one in some]
+        names = [one.name for one in some]
+        key = self.keys.component(some, repr(("invariants", texts, names, open_)))
         known = self.cache.get(key)
         if not isinstance(known, dict):
             from isolitmus.checker.workloads.invariants import decide_invariants
 
             self.asked += len(asked)
             part = self._part(self._class_of[some[0].name])
+            part = replace(part, uncertain=self.uncertain)
             answers = decide_invariants(part, (self.protocol,), given, budget=budget)
             known = {answer.invariant.name: _invariant_answer(answer) for answer in answers}
             if budget.spent() is None:

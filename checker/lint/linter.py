@@ -147,7 +147,11 @@ class _Linter:
     def _statements(self) -> Iterator[LintFinding]:
         """Yield the statements that are not understood, and the jobs that never run."""
         for one in self.workload.unread:
-            yield LintFinding("ISO001", self._site(one.name), problem=one.problem)
+            site = self.sites[one.name]
+            if one.mistake is not None:
+                site = replace(site, place=one.mistake, statement=site.place)
+            code = "ISO001" if one.mistake is None else "ISO005"
+            yield LintFinding(code, (site,), problem=one.problem)
         for job, reason in self.answers.idle.items():
             first = self.workload.jobs[job].statements[0]
             yield LintFinding("ISO004", self._site(first.name), problem=reason)
@@ -189,9 +193,11 @@ class _Linter:
                     names = sorted({*run.members}, key=list(self.sites).index)
                     yield LintFinding(wanted[promise], self._site(*names), violation=run)
                 if answer.why and self.ended is None:
-                    why = f"{promise} under {self.answers.protocol.name}: {'; '.join(answer.why)}"
                     yield LintFinding(
-                        "ISO303", self._site(*(one.name for one in some)), problem=why
+                        "ISO303",
+                        self._site(*(one.name for one in some)),
+                        problem=f"{promise} under {self.answers.protocol.name}",
+                        why=answer.why,
                     )
 
     def _invariants(self) -> Iterator[LintFinding]:
@@ -208,8 +214,12 @@ class _Linter:
                     code = "ISO101" if answer.invariant.is_key else "ISO102"
                     yield LintFinding(code, self._site(*names), broken=run)
                 if answer.why and not answer.broken:
-                    why = f"{answer.invariant.name} is kept: {'; '.join(answer.why)}"
-                    yield LintFinding("ISO303", self._site(*(one.name for one in own)), problem=why)
+                    yield LintFinding(
+                        "ISO303",
+                        self._site(*(one.name for one in own)),
+                        problem=f"{answer.invariant.name} is kept",
+                        why=answer.why,
+                    )
             if (limit := self.budget.spent()) is not None:
                 self.ended = str(limit)
 
@@ -260,7 +270,7 @@ def _without_ignored(
         ignoring = [
             (comment, selector)
             for site in one.sites
-            for comment in by_place[site.place]
+            for comment in by_place[site.statement or site.place]
             for selector in comment.selectors
             if one.code in codes_of(selector)
         ]

@@ -19,7 +19,7 @@ from isolitmus.checker.render.robustness import (
     level_word,
 )
 from isolitmus.checker.render.text_pictures import run_lines, timeline
-from isolitmus.model.display import capitalized, count_of
+from isolitmus.model.display import capitalized, count_of, first_reasons
 from isolitmus.model.invariant import GroupLimit, Reference, Total
 from isolitmus.model.sql.values import show_row
 
@@ -127,9 +127,7 @@ def _evidence(alike: Sequence[InvariantAnswer]) -> Iterator[str]:
         return
     if one.violation is None:
         yield f"  At {levels}: unknown."
-        yield from (f"    {why}" for why in one.why[:SHOWN])
-        if len(one.why) > SHOWN:
-            yield f"    {count_of(len(one.why) - SHOWN, 'more reason')}"
+        yield from (f"    {why}" for why in first_reasons(one.why, SHOWN))
         return
     yield f"  At {levels}: broken. {violation_words(one, one.violation)}"
     yield from _violation_lines(one, one.violation)

@@ -117,7 +117,7 @@ def _transaction(test: Litmus, name: str, workload: Workload) -> ExampleTransact
     executed = (*(_set_by(each, query.sql) for each, query in queries.items()), statement)
     named: JobStatement | None = None
     for one in _statements_named(name, workload):
-        values = bound_literals(one_line(one.sql), statement)
+        values = bound_literals(one_line(one.sql), statement, one.types)
         if values is None or one.let.keys() != queries.keys():
             named = named or one
             continue
@@ -145,7 +145,7 @@ def _beside(
     written = (*queries, any_version(one_line(one.sql)))
     place = "" if one.location is None or one.location.path is None else str(one.location)
     shown = (
-        f"{parameter if parameter.endswith('()') else f':{parameter}'} = {value}"
+        f"{f':{parameter}' if parameter.isidentifier() else parameter} = {value}"
         for parameter, value in values.items()
     )
     return ExampleTransaction(name, one.name, place, written, executed, tuple(shown))

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.prediction import assumed_lines, enumeration, meeting_words
-from isolitmus.model.display import capitalized, count_of
+from isolitmus.model.display import capitalized, count_of, first_reasons
 from isolitmus.model.errors import printable
 
 if TYPE_CHECKING:
@@ -69,10 +69,12 @@ def finding_title(one: LintFinding) -> str:
         case "ISO303" if one.meetings:
             return f"it is unknown whether {some} {'conflict' if pair else 'conflicts with itself'}"
         case "ISO303":
-            verb = "" if " is kept" in one.problem else f"runs of {some} are "
+            verb = "" if one.problem.endswith(" is kept") else f"runs of {some} are "
             return f"it is unknown whether {verb}{one.problem}"
         case "ISO001":
             return f"statement not understood: {one.problem}"
+        case "ISO005":
+            return f"invalid statement: {one.problem}"
         case "ISO002":
             return f"unused ignore comment: {one.problem}"
         case "ISO003":
@@ -95,7 +97,9 @@ def _broken_title(one: BrokenInvariant) -> str:
 
 
 def finding_details(one: LintFinding) -> list[str]:
-    """Return the sentences behind a finding: each direction of a pair, or the smallest run."""
+    """Return the sentences behind a finding: each direction of a pair, the smallest run, or the
+    first reasons why an answer is unknown.
+    """
     found = []
     for meeting in one.meetings:
         if meeting.word == "never":
@@ -112,7 +116,7 @@ def finding_details(one: LintFinding) -> list[str]:
             f" meanwhile, and {last} commits without seeing that, under"
             f" {one.violation.protocol} ({one.violation.promise} is violated)."
         )
-    return found
+    return [*found, *(f"Unknown: {why}." for why in first_reasons(one.why))]
 
 
 def finding_message(one: LintFinding) -> str:

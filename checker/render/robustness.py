@@ -14,7 +14,7 @@ from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.prediction import alternatives, enumeration, pair_sentences
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.workloads.cycle_patterns import LEMMAS
-from isolitmus.model.display import capitalized, count_of
+from isolitmus.model.display import capitalized, count_of, first_reasons
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.files.catalogue import protocol
 
@@ -74,7 +74,6 @@ STYLES = {
     "unknown": "unknown",
 }
 """Classes of cells that are not red."""
-SHOWN = 3
 COUNTS = {2: "Both", 3: "All three", 4: "All four"}
 
 
@@ -228,9 +227,7 @@ def _unknown_lines(answers: Sequence[Robustness]) -> Iterator[str]:
 
 def _reasons(why: Sequence[str]) -> Iterator[str]:
     """Yield the first reasons of an unknown answer, and the number of others."""
-    yield from (f"  unknown: {one}" for one in why[:SHOWN])
-    if len(why) > SHOWN:
-        yield f"  unknown: {count_of(len(why) - SHOWN, 'more reason')}"
+    yield from (f"  unknown: {one}" for one in first_reasons(why))
 
 
 def _same_proof(answers: Sequence[Robustness]) -> list[list[Robustness]]:

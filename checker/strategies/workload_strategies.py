@@ -34,7 +34,7 @@ from isolitmus.model.sql.expression import TRUE, And, ColumnRef, Const, In, conj
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import cast_value
 from isolitmus.specs.sql.binding import bind_job_statement
-from isolitmus.specs.sql.parameters import CLOCKS, bind_text, one_line
+from isolitmus.specs.sql.parameters import CLOCKS, bind_text, is_unnamed, one_line
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
@@ -114,8 +114,15 @@ class WorkloadDomain:
         self.workload = workload
         self.given = rows
         self.read: dict[str, Statement] = {}
-        clocks = {p: t for one in workload.statements for p, t in one.types.items() if p in CLOCKS}
-        self.shared = {**workload.shared, **clocks}
+        self.shared = {
+            **workload.shared,
+            **{
+                p: t
+                for one in workload.statements
+                for p, t in one.types.items()
+                if p in CLOCKS or is_unnamed(p)
+            },
+        }
         types = dict(self.shared)
         for job in workload.jobs.values():
             types |= job.parameters
@@ -462,7 +469,7 @@ def _texts(one: JobStatement, values: ParameterValues) -> tuple[str, ...]:
     """
     given = {name: value for name, value in values.items() if name not in one.let}
     queries = (bind_text(query.sql, given) for query in one.let.values())
-    return bind_text(one_line(one.sql), given), *queries
+    return bind_text(one_line(one.sql), given, one.types), *queries
 
 
 def _runs(job: Job, choices: Sequence[ParameterValues]) -> SearchStrategy[_Run]:

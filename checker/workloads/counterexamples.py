@@ -175,6 +175,14 @@ class CounterexampleDraft:
         self.schedule = schedule
         self.beside = beside
 
+    @property
+    def values(self) -> dict[str, Mapping[str, Value]]:
+        """Parameters of each participant, by its name."""
+        return {
+            role.name: values
+            for role, values in zip(self.roles, self.proposal.parameters, strict=True)
+        }
+
     def tests(self, title: str, most: int = TESTS) -> Iterator[Litmus]:
         """Yield litmus tests with the proposed parameters, those with few initial rows first."""
         transactions, clients = self._transactions()

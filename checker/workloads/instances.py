@@ -19,6 +19,7 @@ from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.sql.parameters import is_unnamed
 from isolitmus.specs.sql.statements import LateOrigin, read_statement
 from isolitmus.specs.sql.syntax import Syntax
 
@@ -131,9 +132,9 @@ class Instances:
         job = self.workload.jobs[statement.job]
         for parameter, type_ in {**job.parameters, **statement.types}.items():
             known = self.shared.get(parameter)
-            read = parameter in statement.let
+            nulls = parameter in statement.let or is_unnamed(parameter)
             terms.parameters[parameter] = (
-                terms.fresh(type_, parameter, nulls=read) if known is None else known
+                terms.fresh(type_, parameter, nulls=nulls) if known is None else known
             )
         terms.unknowns.clear()
         for k, given in enumerate(shape.literals):

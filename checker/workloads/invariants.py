@@ -333,7 +333,11 @@ class _Decision:
         if violations:
             word, why = "broken", []
         else:
-            why += self._uncertain(left)
+            jobs = dict.fromkeys(role.statement.job for one, _ in left for role in one.roles)
+            uncertain = self._uncertain(invariant)
+            why += (uncertain[job] for job in jobs if job in uncertain)
+            if self.runs is not None and invariant.name in self.runs.unconfirmed:
+                why.append(self.runs.unconfirmed[invariant.name])
             why += (f"{about}: neither a proof nor a violation was found" for about in open_)
         alone = [one.about for one, _ in proved if len(one.roles) == 1 and one.about not in open_]
         pairs = [one.about for one, _ in proved if len(one.roles) > 1 and one.about not in open_]
@@ -385,15 +389,10 @@ class _Decision:
                 " proof is about protocols that do"
             )
 
-    def _uncertain(self, left: _Asked) -> Iterator[str]:
-        """Yield the jobs whose runs are not executed as examples, each with the reason."""
-        jobs = dict.fromkeys(role.statement.job for one, _ in left for role in one.roles)
-        for job in jobs:
-            if job in self.workload.uncertain:
-                yield (
-                    f"whether a run of {job} executes all of its statements depends on"
-                    f" {self.workload.uncertain[job]}"
-                )
+    def _uncertain(self, invariant: Invariant) -> dict[str, str]:
+        """Return the jobs of which no whole run can be executed, each with the reason."""
+        work = replace(self.workload, invariants=(invariant,))
+        return {**work.without_unread().uncertain}
 
     def _violations(
         self, invariant: Invariant, left: list[tuple[InvariantQuestion, QuestionSolver]]
@@ -406,9 +405,10 @@ class _Decision:
             return ()
         if invariant.name not in self._found:
             best: dict[frozenset[str], InvariantViolation] = {}
+            uncertain = self._uncertain(invariant).keys()
             for question, asked in left:
                 jobs = {role.statement.job for role in question.roles}
-                if jobs & self.workload.uncertain.keys():
+                if jobs & uncertain:
                     continue
                 if any(key <= jobs and one.alone for key, one in best.items() if not one.half_done):
                     continue

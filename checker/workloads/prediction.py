@@ -31,6 +31,7 @@ from isolitmus.model.sql.statement import Delete, Insert, Merge, Read, Update
 from isolitmus.model.workload import JobStatement, UnreadStatement
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
+from isolitmus.specs.sql.parameters import is_unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,12 +61,13 @@ class ParameterComparison(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Parameter of a comparison: name, words with the owner, type, term."""
+    """Parameter of a comparison: name, words with the owner, type, term, NULL (if it may be)."""
 
     name: str
     words: str
     type: Type
     term: Any
+    null: Any = None
 
 
 def parameter_comparisons(
@@ -76,6 +78,7 @@ def parameter_comparisons(
 
     Stronger comparisons come first, and among them those of parameters with the same name.
     """
+    z3 = a.terms.z3
     first, second, common = _own(a, shared), _own(b, shared), _common(a, b, shared)
     pairs = sorted(((x, y) for x in first for y in second), key=lambda p: p[0].name != p[1].name)
     pairs += [(x, y) for x in (*first, *second) for y in common]
@@ -88,13 +91,21 @@ def parameter_comparisons(
                     if both
                     else f"{x.words} {COMPARISONS[op]} {y.words}"
                 )
-                yield ParameterComparison(words, _formula(op, x.term, y.term))
+                formula = _formula(op, x.term, y.term)
+                known = [z3.Not(one.null) for one in (x, y) if one.null is not None]
+                yield ParameterComparison(words, z3.And(formula, *known) if known else formula)
 
 
 def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
     """Return the parameters of one participant that are neither shared nor results of queries."""
     return [
-        _Side(p, f"{role.name}'s {Parameter(p, type_)}", type_, role.terms.parameters[p].value)
+        _Side(
+            p,
+            f"{role.name}'s {Parameter(p, type_)}",
+            type_,
+            role.terms.parameters[p].value,
+            role.terms.parameters[p].null if is_unnamed(p) else None,
+        )
         for p, type_ in role.statement.types.items()
         if p not in shared and p not in role.statement.let
     ]

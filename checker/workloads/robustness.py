@@ -570,10 +570,9 @@ class _Asking:
         uncertain = {job: self.workload.uncertain.get(job) for job in jobs}
         if any(uncertain.values()):
             self.why += (
-                f"the pattern of {', '.join(danger.names)} is not proved impossible; whether a run"
-                f" of {job} executes all of its statements depends on {place}"
-                for job, place in uncertain.items()
-                if place
+                f"the pattern of {', '.join(danger.names)} is not proved impossible; {why}"
+                for why in uncertain.values()
+                if why
             )
             return True
         if self._gives_up:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.specs.sql.parameters import spark_literal
 from isolitmus.specs.sql.spark_plans import read_spark_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from isolitmus.conformance.delta.session import Session
     from isolitmus.specs.sql.spark_plans import PlanNode
@@ -18,6 +21,8 @@ QUERIES = ("Subquery", "Exists", "ListQuery")
 """Parts of the names of expressions that contain a plan."""
 OTHER_CODE = ("UDF", "UserDefined", "AggregatorExpression")
 """Parts of the names of expressions whose code is not Spark's."""
+LITERALS = (type(None), bool, int, float, str, dt.date, Decimal)
+"""Types of values whose literal does not depend on the session."""
 OWN_PLAN = "_isolitmus_plan"
 """Attribute of a DataFrame: its plan, once it has been exported."""
 FILES = "HadoopFsRelation"
@@ -40,6 +45,8 @@ class PlanExport:
     def __init__(self, session: Session, tables: Mapping[str, str]) -> None:
         self._session = session
         self._tables = tables
+        self.rows: dict[tuple[int, ...], tuple[str, ...]] = {}
+        """Rows that the program gives, as in VALUES, by the numbers of their columns."""
         self._lists = session.java("scala.jdk.javaapi.CollectionConverters")
 
     def plan(self, frame: Any) -> PlanNode:
@@ -49,6 +56,13 @@ class PlanExport:
             known = read_spark_plan(self._node(frame._jdf.queryExecution().analyzed()))  # noqa: SLF001
             frame.__dict__[OWN_PLAN] = known
         return known
+
+    def keep_rows(self, frame: Any, rows: Sequence[Sequence[Any]]) -> None:
+        """Keep the rows of a DataFrame that a program has made, if all have literals."""
+        if all(type(value) in LITERALS for row in rows for value in row):
+            listed = tuple(f"({', '.join(map(spark_literal, row))})" for row in rows)
+            columns = self.items(frame._jdf.queryExecution().analyzed().output())  # noqa: SLF001
+            self.rows[tuple(one.exprId().id() for one in columns)] = listed
 
     def items(self, sequence: Any) -> list[Any]:
         """Return the items of a Scala Seq."""
@@ -64,6 +78,8 @@ class PlanExport:
             ],
             "children": [self._node(one) for one in self.items(plan.children())],
         }
+        if found["columns"] and not found["children"]:
+            found["rows"] = self.rows.get(tuple(one[0] for one in found["columns"]), ())
         match kind:
             case "LogicalRelation" | "DataSourceV2Relation" | "StreamingRelation":
                 found |= {"kind": "LogicalRelation", "name": self._table(plan, kind)}

@@ -41,6 +41,8 @@ GIVEN_AWAY = (
     "describe", "pandas_api", "tail",
 )  # fmt: skip
 """Methods and properties of a DataFrame whose results are not traced."""
+FEW_ROWS = 20
+"""Number of rows of a program up to which they are kept; more are any rows."""
 PRINTED = ("show",)
 """Methods that print rows and return nothing."""
 ROWS = ("collect", "take", "head", "first")
@@ -141,7 +143,10 @@ class Recorder(RunRecord):
             return original(called, *map(passed, args))
 
         def frame(original: Any, spark: Any, data: Any, *args: Any, **options: Any) -> Any:
-            return original(spark, plain_value(data), *args, **options)
+            made = original(spark, plain_value(data), *args, **options)
+            if type(data) in (list, tuple) and len(data) <= FEW_ROWS:
+                texts.export.keep_rows(made, made.collect())
+            return made
 
         def conf(original: Any, confs: Any, key: str, value: Any) -> Any:
             self._check_conf(key)

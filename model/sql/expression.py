@@ -77,23 +77,21 @@ class ColumnRef:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Parameter ``:name``, which a client sets, or ``current_date()``, which a clock sets."""
+    """Parameter ``:name``, which a client sets; ``current_date()``, which a clock sets; or an
+    expression without columns, such as ``last_day(:d)``, that has one value in a run.
+    """
 
     name: str
     type: Type
 
     def __str__(self) -> str:
-        return self.name if self.clock else f":{self.name}"
-
-    @property
-    def clock(self) -> bool:
-        """True if a clock sets the value."""
-        return self.name.endswith("()")
+        return f":{self.name}" if self.name.isidentifier() else self.name
 
     @property
     def unsaid(self) -> str:
         """Message that it has no value, with the place where one can be given."""
-        where = ': a litmus file says the time, clock = "2026-01-02 10:00:00"' if self.clock else ""
+        clock = self.name.endswith("()")
+        where = ': a litmus file says the time, clock = "2026-01-02 10:00:00"' if clock else ""
         return f"the value of {self} is not known{where}"
 
 

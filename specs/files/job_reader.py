@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
 from isolitmus.model.place import Place
-from isolitmus.model.schema import Column
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
 from isolitmus.model.sql.statement import (
@@ -25,36 +25,37 @@ from isolitmus.model.sql.statement import (
     Update,
     Vacuum,
 )
-from isolitmus.model.sql.types import NAMED_TYPES, column_type
+from isolitmus.model.sql.types import NAMED_TYPES
 from isolitmus.model.workload import Job, JobStatement, UnreadStatement
-from isolitmus.specs.files.client_file import apply_confs, conf_value
+from isolitmus.specs.files.client_file import apply_confs
+from isolitmus.specs.files.job_keys import in_file, job_condition, job_conf, job_confs, types_in
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
 from isolitmus.specs.sql.configuration import (
-    JOB_CONFS,
-    OVERWRITE_MODE,
     SET,
     SKIPPING,
-    conf_problem,
     is_dynamic_overwrite,
 )
 from isolitmus.specs.sql.created_tables import creation_as_overwrite, overwrite_as_creation
 from isolitmus.specs.sql.definitions import property_parameters, with_any_version
-from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.generated_columns import with_generated_columns
 from isolitmus.specs.sql.job_statements import (
+    adds_columns,
     altered_tables,
     commits_nothing,
     concerns_no_table,
     plain_statement,
+    unknown_verb,
     unsupported_reason,
 )
 from isolitmus.specs.sql.parameter_types import infer_types
-from isolitmus.specs.sql.parameters import BLANK, CLOCKS, one_line, parameters
-from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file, locate_error
+from isolitmus.specs.sql.parameters import BLANK, is_unnamed, one_line, parameters
+from isolitmus.specs.sql.run_constants import unnamed_parameters
+from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 from isolitmus.specs.sql.table_creations import without_location
 from isolitmus.specs.sql.undeclared_sources import (
+    UNPARSED,
     replace_undeclared_sources,
     replace_unparsed_query,
 )
@@ -62,20 +63,16 @@ from isolitmus.specs.sql.uninterpreted_sources import changed_table, find_uninte
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
 
     from isolitmus.model.schema import Schema
-    from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
     from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
-__all__ = ["JobReader", "types_in"]
+__all__ = ["JobReader", "unread_job"]
 
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
-OVERWRITE_OPTION = "partitionOverwriteMode"
-"""Option of a DataFrame writer for the overwrite mode of one write."""
 UNLESS = re.compile(
     rf"{BLANK}CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?",
     re.IGNORECASE,
@@ -86,8 +83,13 @@ SHOWN = 120
 """Maximum length of a statement in an assumption."""
 LINE = re.compile(r":(\d+)(?::(\d+))?$")
 """Line and column at the end of a place."""
+QUOTED = re.compile(r"'([^']+)'")
 PRECEDING = re.compile(BLANK)
 """Comments before a statement."""
+UNKNOWN_TABLE = re.compile(r"unknown table '(\w*[A-Za-z_])'")
+"""Message about a table without DDL; its name may not end in a number, as a copy's does."""
+MISSPELLED = 0.9
+"""Similarity (difflib's ratio) from which a table's name is a misspelled one."""
 STATEMENTS = (
     Insert, Delete, Update, Merge, Truncate, Optimize, Vacuum, Read, Definition, Replace, Restore,
 )  # fmt: skip
@@ -96,25 +98,6 @@ OTHERS = (
     "unsupported statement '{}'; jobs may have INSERT, UPDATE, DELETE, MERGE, TRUNCATE, OPTIMIZE,"
     " VACUUM, SELECT, ALTER TABLE, COMMENT ON, RESTORE and CREATE OR REPLACE TABLE"
 )
-
-
-def types_in(node: Node) -> dict[str, Type]:
-    """Return parameters with their types."""
-    found: dict[str, Type] = {}
-    for name, given in node.items():
-        if not NAME.fullmatch(name):
-            given.refuse(f"{given}: invalid name of a parameter; use letters, digits and _")
-        type_ = column_type(given.value) if isinstance(given.value, str) else None
-        if type_ is None:
-            meant = near(str(given.value).upper(), NAMED_TYPES)
-            given.refuse(f"{given}: unknown type {show_value(given.value)}{meant}")
-        if type_ == "BOOLEAN":
-            given.refuse(
-                f"{given}: BOOLEAN parameters are unsupported; write one job for TRUE and one for"
-                " FALSE"
-            )
-        found[name] = type_
-    return found
 
 
 class _Query(NamedTuple):
@@ -190,7 +173,7 @@ class JobReader:
         places = _places(node, texts, spans)
         placed = list(zip(texts, places, strict=True))
         statements = tuple(self.statements(name, placed, node, every, let))
-        where, known = _where(node, types)
+        where, known = job_condition(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
         if any(one.job == name for one, _ in self.unread):
@@ -211,7 +194,7 @@ class JobReader:
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
         """Yield the statements of a job, each with the session configuration at that point."""
-        confs = _confs(node)
+        confs = job_confs(node)
         sets = [SET.fullmatch(text) for text, _ in texts]
         over = [
             found is None and self.is_passed(text)
@@ -226,15 +209,17 @@ class JobReader:
                 self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
                 continue
             if found is not None:
-                confs[found["key"]] = _job_conf(node, found["key"], found["value"])
+                confs[found["key"]] = job_conf(node, found["key"], found["value"])
                 continue
             number += 1
             title = (name, number if several else 0)
             try:
                 one = self.statement(title, text, node, _ReadWith(types, let, confs))
             except SqlError as error:
-                left_out = replace(self._unread(title, text, error), location=place, sql=text)
-                self.unread.append((left_out, error))
+                problem = begun_wrong(error, text, place, node.source)
+                left_out = replace(self._unread(title, text, problem), location=place, sql=text)
+                wrong = self._mistake(left_out, problem)
+                self.unread.append((replace(left_out, mistake=wrong), problem))
                 continue
             changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs), location=place)
@@ -260,6 +245,25 @@ class JobReader:
         """Leave out a job with a mistake as not understood."""
         self.unread[:] = [one for one in self.unread if one[0].job != job]
         self.unread.append((unread_job(job, error, node.source), error))
+
+    def _mistake(self, one: UnreadStatement, error: SqlError) -> Place | None:
+        """Return the place of the word that makes a statement fail in any case; None if its text
+        and the DDL do not show that.
+        """
+        certain = error.kind == "no column" and not any(map(adds_columns, self.texts))
+        if error.kind == "syntax":  # templates, and what only sqlglot does not parse
+            certain = "{" not in one.sql and UNPARSED.search(one.sql) is None
+        if error.kind == "no table" and (named := UNKNOWN_TABLE.match(error.problem)):
+            # the DDL may have only a part of the tables
+            certain = bool(get_close_matches(named[1].lower(), self.schemas, 1, MISSPELLED))
+        found = LINE.search(one.place)
+        if not certain or one.location is None:
+            return None
+        if found is None or found[2] is None:  # the error is about a text made of the statement
+            named = QUOTED.search(error.problem)
+            return one.location if named is None else _word_place(one, named[1])
+        line = int(found[1])
+        return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
     def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
         """Return a statement that is not understood.
@@ -325,7 +329,7 @@ class JobReader:
             query.refuse(f"{query}: the name '{name}' is invalid or already a parameter; rename it")
         if not isinstance(text, str):
             query.refuse(f"{query} is {show_value(text)}; write a query as a string")
-        with _in_file(queries, name, text):
+        with in_file(queries, name, text):
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; write a query with one column")
@@ -399,7 +403,7 @@ class JobReader:
             for one in self.sources_of(syntax, dynamic=dynamic):
                 schemas = {**self.schemas, one.schema.name: one.schema}
                 other = Syntax(one.sql, syntax.label).typed(
-                    {**syntax.types, **one.types}, opaque=True
+                    {**syntax.types, **one.types}, opaque=True, constants=syntax.constants
                 )
                 with suppress(SqlError):
                     instead = resolve(other, schemas)
@@ -450,7 +454,7 @@ class JobReader:
     ) -> JobStatement:
         """Return a statement of a job with its parameters and client queries."""
         types, let, confs = given
-        with _in_file(node, "sql", text):
+        with in_file(node, "sql", text):
             label = _label(node, text)
             written = parameters(text)
             text = plain_statement(text)
@@ -467,7 +471,11 @@ class JobReader:
             before = set(self.schemas)
             self.schemas.update({one.schema.name: one.schema for one in sources})
             try:
-                read = self.typed(other, label, node, {**types, **runs})
+                # an expression of a value that the client reads is not any value
+                read = replace(
+                    self.typed(other, label, node, {**types, **runs}),
+                    constants=not let.keys() & {*written},
+                )
                 found, instead = self.modelled(read, confs)
             except SqlError as error:
                 for name in set(self.schemas) - before:
@@ -489,8 +497,12 @@ class JobReader:
         own = {name: query.read for name, query in let.items() if name in used}
         named = dict.fromkeys((*used, *(p for name in own for p in let[name].parameters)))
         name = _name(title)
-        clocks = {str(p): p.type for p in unknown_parts(found) if str(p) in CLOCKS}
-        typed = {p: types[p] for p in named} | clocks | runs
+        typed = {p: types[p] for p in named} | unnamed_parameters(found) | runs
+        self.passed.extend(
+            f"{name}: '{one}' may be any {type_} or NULL, one value in each run."
+            for one, type_ in unnamed_parameters(found).items()
+            if is_unnamed(one)
+        )
         if isinstance(found, Restore):
             self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
         if isinstance(found, Restore) or any(one.query for one in sources):
@@ -506,6 +518,17 @@ class JobReader:
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 
+def begun_wrong(error: SqlError, text: str, place: Place, source: Source) -> SqlError:
+    """Return an error about the first word of a text if no statement begins with it, else the
+    given error.
+    """
+    if error.kind not in ("syntax", "outside") or not (problem := unknown_verb(text)):
+        return error
+    lines = source.text.split("\n")
+    start = sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column - 1
+    return locate_error(source.label, source.text, start, problem, "syntax")
+
+
 def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -> UnreadStatement:
     """Return a job that is not understood, with what an error says of it and of its file.
 
@@ -515,7 +538,7 @@ def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -
     load (load.sql:3:5): unknown table 's'
     """
     told, _, problem = str(error).partition("\n")[0].partition(": ")
-    place = told.partition(",")[0]
+    place = told.partition(", ")[0]
     location = None
     if source is not None:
         found = LINE.search(place)
@@ -523,6 +546,19 @@ def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -
         column = int(found[2] or 1) if found else 1
         location = Place(source.label, line, column, line, source.path)
     return UnreadStatement(name, name, problem, place, location=location)
+
+
+def _word_place(one: UnreadStatement, word: str) -> Place | None:
+    """Return the place of the first occurrence of a word in a statement, or of the statement."""
+    begun = PRECEDING.match(one.sql)
+    start = begun.end() if begun else 0
+    found = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)").search(one.sql, start)
+    if found is None or one.location is None:
+        return one.location
+    *before, last = one.sql[start : found.start()].split("\n")
+    line, column = one.location.line + len(before), len(last) + 1
+    column += 0 if before else one.location.column - 1
+    return one.location._replace(line=line, column=column, end_line=line)
 
 
 def _places(node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Place]:
@@ -551,32 +587,8 @@ def _name(title: tuple[str, int]) -> str:
     return f"{job}_{number}" if number else job
 
 
-def _confs(node: Node) -> dict[str, str]:
-    """Return the settings in ``conf``, overridden by the writer's option partitionOverwriteMode."""
-    given = node.inner("conf", {})
-    confs = {key: _job_conf(given, key, value) for key, value in given.value.items()}
-    options = node.inner("options", {})
-    options.keys((OVERWRITE_OPTION,))
-    for value in options.value.values():
-        confs[OVERWRITE_MODE] = conf_value(options, OVERWRITE_MODE, value)
-    return confs
-
-
-def _job_conf(node: Node, key: str, value: object) -> str:
-    """Return the value of a setting that jobs may use."""
-    if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
-        node.refuse(f"{node}: {why}")
-    return conf_value(node, key, value)
-
-
 def _opaque(statement: Statement) -> bool:
     return any(isinstance(part, Opaque) for part in unknown_parts(statement))
-
-
-def _in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
-    """Return a context in which errors in the text of a key point into the file."""
-    source = node.source
-    return errors_in_file(source.label, source.text, source.offset(node.under(key), text))
 
 
 def _label(node: Node, text: str) -> str:
@@ -586,21 +598,3 @@ def _label(node: Node, text: str) -> str:
 
 def _let_label(name: str, query: Node) -> str:
     return f"{query.place}, let {name}"
-
-
-def _where(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
-    """Return the condition on the parameters of a job, and its text."""
-    if "where" not in node:
-        return None, ""
-    text = node.get("where", str)
-    if not types:
-        node.refuse(f"{node}.where: the job has no parameters; remove the condition")
-    columns = tuple(Column(name, type_) for name, type_ in types.items())
-    syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
-    place = SqlText(text, syntax.label)
-    none = "a condition on parameters has no subquery"
-    with _in_file(node, "where", text):
-        found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
-    if found.type != "BOOLEAN":
-        node.refuse(f"{node}.where is '{text}'; write a condition on {', '.join(types)}")
-    return found, text

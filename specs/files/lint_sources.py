@@ -106,11 +106,17 @@ def _read_sources(
     comments = (
         one
         for path in files
-        for one in read_ignore_comments(
-            read_text(path, LitmusError), path.relative_to(folder).as_posix(), path
-        )
+        for one in read_ignore_comments(_text_of(path), path.relative_to(folder).as_posix(), path)
     )
     return LintSources(work, tuple(comments))
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a file; empty if it is unreadable, which is a finding by itself."""
+    try:
+        return read_text(path, LitmusError)
+    except LitmusError:
+        return ""
 
 
 def _of_project(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cache, partial
@@ -265,8 +265,8 @@ def _encoded(part: Any) -> Any:
         syntax = getattr(part.origin, "syntax", None)
         if not isinstance(syntax, Syntax) or syntax.values:
             raise _UnkeptError(kind.__name__)
-        given = syntax.text, syntax.label, syntax.types, syntax.opaque, syntax.queried
-        found += map(_encoded, given)
+        given = syntax.text, syntax.label, syntax.types
+        found += map(_encoded, (*given, syntax.opaque, syntax.constants, syntax.queried))
     return found
 
 
@@ -299,8 +299,8 @@ def _decoded(data: Any, tables: Mapping[str, Schema]) -> Any:
     kind = _classes()[name]
     if not issubclass(kind, query.Resolved):
         return kind(*parts)
-    *own, text, label, types, opaque, queried = parts
+    *own, text, label, types, opaque, constants, queried = parts
     given = dict(zip(_arguments()[kind], own, strict=True))
-    syntax = replace(Syntax(text, label), types=types, opaque=opaque, queried=queried)
+    syntax = Syntax(text, label).typed(types, opaque=opaque, constants=constants, queried=queried)
     late: Any = LateOrigin(syntax, tables)
     return kind(**given, origin=late)

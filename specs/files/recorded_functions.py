@@ -477,7 +477,10 @@ def with_functions(
         let = record.name not in without_let
         open_ = [*record.unknown_paths(let=let)]
         if decided := record.uncertain or next((record.place(s) for s, _ in open_), ""):
-            uncertain |= dict.fromkeys(record.job_names, decided)
+            uncertain |= {
+                job: f"whether a run of {job} executes all of its statements depends on {decided}"
+                for job in record.job_names
+            }
         for step, problem in (*gaps, *open_):
             if (record.target.place, step.line, problem) in seen:
                 continue

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
+from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.files.job_reader import unread_job
@@ -326,6 +327,7 @@ def files_workload(
         Readings of earlier runs.
     """
     files: dict[str, SqlFile] = {}
+    unreadable: list[UnreadStatement] = []
     for path in paths:
         label = path.name if folder is None else path.relative_to(folder).as_posix()
         name = sql_job_name(label)
@@ -334,16 +336,28 @@ def files_workload(
                 f"{path}: another file has the name {name} as well, and job names are file names;"
                 " rename one of them"
             )
-        if (file := read_sql_file(path, label)) is not None:
+        try:
+            file = read_sql_file(path, label)
+        except LitmusError as error:
+            if folder is None:
+                raise
+            place = Place(label, 1, 1, 1, path)
+            problem = str(error).partition("\n")[0].rpartition(": ")[2]
+            unreadable.append(
+                UnreadStatement(name, name, problem, label, location=place, mistake=place)
+            )
+            continue
+        if file is not None:
             files[name] = file
     records = () if run is None else run(_run_tables(files, folder, ddl, logged))
 
     def build(forms: FunctionForms) -> Workload:
-        return sql_workload(
+        work = sql_workload(
             files, name, folder, ddl=ddl, logged=logged, schedule=schedule, functions=forms,
             each=folder is not None or bool(forms), partial=partial or bool(forms), whole=whole,
             store=store,
         )  # fmt: skip
+        return replace(work, unread=(*work.unread, *unreadable))
 
     of = [path.stem for path in paths]
     of += dict.fromkeys(one.target.name for one in records)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.sql.statement import Read
-from isolitmus.model.workload import Job, StandIn, Workload
+from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
-from isolitmus.specs.files.job_reader import JobReader, types_in
+from isolitmus.specs.files.job_keys import types_in
+from isolitmus.specs.files.job_reader import JobReader
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.reading_cache import (
@@ -441,6 +442,10 @@ def build_workload(
         tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
         stand_ins, "", level, document.source.text, path,
+        queries={
+            **{one.schema.name: one.text for one in reader.instead if one.text is not None},
+            **{one.schema.name: QueryText(one.query) for one in reader.sources if one.query},
+        },
     )  # fmt: skip
 
 

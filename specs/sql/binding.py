@@ -96,7 +96,7 @@ def bind_job_statement(
     ('INSERT INTO t VALUES (:seen, 7)', 'SELECT count(*) FROM t WHERE day = 7')
     """
     given = {name: value for name, value in values.items() if name not in one.let}
-    sql = bind_text(one_line(one.sql), given)
+    sql = bind_text(one_line(one.sql), given, one.types)
     if not one.let:
         return with_overwrite_mode(read(sql), one.conf), {}
     queries: dict[str, Read] = {}

@@ -34,6 +34,7 @@ from isolitmus.specs.sql.functions import (
     read_number,
     unify_types,
 )
+from isolitmus.specs.sql.run_constants import run_constant
 from isolitmus.specs.sql.source_text import refuse_other_arguments
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
@@ -119,6 +120,8 @@ class _ExpressionReader:
         """Return an expression that is not modelled, with the columns that it names."""
         if type(node) in TIMES:
             return TIMES[type(node)]
+        if (constant := run_constant(self.scope.place, node)) is not None:
+            return constant
         named = [
             self.scope.holder(column) or self.scope.resolve(column)
             for column in node.find_all(exp.Column)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CAST_OF",
     "GIVES",
+    "SIGNATURES",
     "FunctionReader",
     "coerce",
     "decimal_operand",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from isolitmus.model.errors import near
 from isolitmus.specs.sql.parameters import BLANK
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
@@ -17,16 +18,32 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 __all__ = [
+    "adds_columns",
     "altered_tables",
     "commits_nothing",
     "concerns_no_table",
     "creates_table",
     "plain_statement",
     "split_inserts",
+    "unknown_verb",
     "unsupported_reason",
     "without_block",
 ]
 
+VERBS = (
+    "ADD", "ALTER", "ANALYZE", "APPLY", "BEGIN", "CACHE", "CALL", "CLEAR", "COMMENT", "COMMIT",
+    "CONVERT", "COPY", "CREATE", "DECLARE", "DELETE", "DENY", "DESC", "DESCRIBE", "DROP", "EXECUTE",
+    "EXPLAIN", "EXPORT", "FROM", "FSCK", "GENERATE", "GET", "GRANT", "IF", "INSERT", "LIST", "LOAD",
+    "MERGE", "MSCK", "OPTIMIZE", "PUT", "REFRESH", "REMOVE", "REORG", "REPAIR", "REPLACE", "RESET",
+    "RESTORE", "REVOKE", "ROLLBACK", "SELECT", "SET", "SHOW", "SIGNAL", "START", "SYNC", "TABLE",
+    "TRUNCATE", "UNCACHE", "UNDROP", "UNSET", "UPDATE", "USE", "VACUUM", "VALUES", "WHILE", "WITH",
+)  # fmt: skip
+"""First words of statements in Spark and Databricks."""
+FIRST = re.compile(rf"{BLANK}(?P<word>[A-Za-z_]\w*)")
+COLUMNS = re.compile(
+    rf"{BLANK}(?:ALTER\s+TABLE\s.*\b(?:ADD|RENAME|REPLACE)\b|MERGE\s+WITH\s+SCHEMA\b)",
+    re.IGNORECASE | re.DOTALL,
+)
 NAMESPACE = r"(?:SCHEMA|DATABASE|NAMESPACE)"
 PASSED = re.compile(
     rf"""{BLANK}(?:
@@ -345,3 +362,30 @@ def altered_tables(text: str) -> frozenset[str] | None:
         return None
     renamed = RENAMED.match(found["rest"])
     return frozenset(one["table"].lower() for one in (found, renamed) if one is not None)
+
+
+def unknown_verb(text: str) -> str:
+    """Return the message about a first word with which no statement begins; empty if one does.
+
+    Examples
+    --------
+    >>> unknown_verb("-- all" + chr(10) + "SELEC * FROM t"), unknown_verb("select * FROM t")
+    ("no statement begins with 'SELEC'; did you mean 'SELECT'?", '')
+    """
+    found = FIRST.match(text)
+    if found is None or found["word"].upper() in VERBS:
+        return ""
+    meant = near(found["word"].upper(), VERBS)
+    known = meant if "did you mean" in meant else ""
+    return f"no statement begins with '{found['word']}'{known}"
+
+
+def adds_columns(text: str) -> bool:
+    """Return whether a statement may add or rename columns of a table.
+
+    Examples
+    --------
+    >>> adds_columns("ALTER TABLE t ADD COLUMN x INT"), adds_columns("DELETE FROM t")
+    (True, False)
+    """
+    return COLUMNS.match(text) is not None

@@ -5,6 +5,10 @@ into.
 other. ``CAST(:day AS DATE)`` determines the type: a text that is not a date makes the statement
 fail, and it then writes nothing. In the rows of ``(SELECT :day AS day) AS s`` a parameter is the
 column ``s.day``, and has the type of what that is compared with.
+
+A parameter that meets no column itself has the type that its function expects
+(``last_day(:day)``), that of the other operand (``amount - :n``), or that of the column that the
+whole is compared with or put into (``id = :n + 1``), in this order.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.sql.types import type_named
+from isolitmus.model.sql.types import is_number, type_named
+from isolitmus.specs.sql.functions import SIGNATURES
 from isolitmus.specs.sql.maintenance import verb_condition
+from isolitmus.specs.sql.run_constants import constant_type
 from isolitmus.specs.sql.syntax import well_formed
 
 if TYPE_CHECKING:
@@ -105,7 +111,8 @@ COMPARES = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
 def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> dict[str, Type]:
-    """Return the types of parameters that meet columns of only one type.
+    """Return the types of parameters that meet columns of only one type, or are operands of which
+    only one type is expected.
 
     Examples
     --------
@@ -123,8 +130,13 @@ def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> 
     {'day': 'DATE'}
     >>> infer_types([Syntax("OPTIMIZE t WHERE day BETWEEN :first AND :last")], tables)
     {'first': 'DATE', 'last': 'DATE'}
+    >>> delete = "DELETE FROM t WHERE day < add_months(:day, -:m) AND id - :n > 0 AND id = :k + 2"
+    >>> infer_types([Syntax(delete)], tables)
+    {'k': 'BIGINT', 'day': 'DATE', 'm': 'INT', 'n': 'BIGINT'}
     """
     met: dict[str, set[Type]] = {}
+    operands: dict[str, set[Type]] = {}
+    parts: dict[str, set[Type]] = {}
     for syntax in statements:
         with well_formed(syntax.text, syntax.label):
             tree, tables = _conditioned(syntax, schemas)
@@ -137,7 +149,13 @@ def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> 
                 for parameter in _parameters(value, made):
                     for found in _columns(column, tables):
                         met.setdefault(parameter, set()).add(found.type)
-    return {parameter: types.pop() for parameter, types in met.items() if len(types) == 1}
+                for found in _columns(column, tables):
+                    for parameter, type_ in _parts(value, found.type):
+                        parts.setdefault(parameter, set()).add(type_)
+            for parameter, type_ in _expected(tree, tables):
+                operands.setdefault(parameter, set()).add(type_)
+    every = parts | operands | met
+    return {parameter: types.pop() for parameter, types in every.items() if len(types) == 1}
 
 
 def _conditioned(
@@ -186,6 +204,80 @@ def _parameters(value: exp.Expr, made: Contents) -> Iterator[str]:
             if value.table.lower() in ("", name):
                 inside = items.get(value.name.lower(), ())
                 yield from (one.name for one in inside if isinstance(one, exp.Placeholder))
+
+
+SUMS = (exp.Add, exp.Sub)
+"""Arithmetic of operands with one type; a factor may be a fraction."""
+EXPECTED: Mapping[type[exp.Expr], Mapping[str, Type]] = {
+    **{function: signature.operands for function, signature in SIGNATURES.items()},
+    exp.AddMonths: {"this": "DATE", "expression": "INT"},
+    exp.DateTrunc: {"this": "DATE"},
+    exp.LastDay: {"this": "DATE"},
+    exp.NextDay: {"this": "DATE"},
+    exp.TimestampTrunc: {"this": "TIMESTAMP"},
+    exp.TsOrDsToDate: {"this": "DATE"},
+}
+"""Types of the operands of functions, by sqlglot's argument names."""
+
+
+def _bare(node: object) -> exp.Expr | None:
+    """Return an operand without parentheses and signs; sqlglot writes ``- n`` also as n * -1."""
+    minus = exp.Neg(this=exp.Literal.number(1))
+    while isinstance(node, exp.Paren | exp.Neg | exp.Mul):
+        if isinstance(node, exp.Mul) and node.expression != minus:
+            return node
+        node = node.this
+    return node if isinstance(node, exp.Expr) else None
+
+
+def _expected(tree: exp.Expr, tables: Mapping[str, Schema]) -> Iterator[tuple[str, Type]]:
+    """Yield parameters with the type that their function or the other operand demands."""
+    for node in tree.walk(bfs=False):
+        for key, type_ in EXPECTED.get(type(node), {}).items():
+            part = _bare(node.args.get(key))
+            if isinstance(part, exp.Placeholder):
+                formatted = isinstance(node, exp.TsOrDsToDate) and node.args.get("format")
+                yield part.name, "STRING" if formatted else type_
+        if isinstance(node, (*SUMS, *COMPARES)):
+            sides = _bare(node.this), _bare(node.expression)
+            for one, other in (sides, sides[::-1]):
+                if not isinstance(one, exp.Placeholder) or other is None:
+                    continue
+                for given in _operand_types(other, tables):
+                    if is_number(given) or isinstance(node, COMPARES):
+                        yield one.name, given
+                    elif given == "DATE" and one is sides[1]:
+                        yield one.name, "INT"
+
+
+def _operand_types(node: exp.Expr, tables: Mapping[str, Schema]) -> Iterator[Type]:
+    """Yield the types that an operand may have: of a column, or of arithmetic with one."""
+    if isinstance(node, exp.Column):
+        yield from (column.type for column in _columns(node, tables))
+    elif (found := constant_type(node, {})) is not None:
+        yield found
+    elif isinstance(node, SUMS):
+        for part in (_bare(node.this), _bare(node.expression)):
+            if part is not None and not isinstance(part, exp.Literal):
+                yield from _operand_types(part, tables)
+    elif type(node) in SIGNATURES:
+        yield SIGNATURES[type(node)].gives
+
+
+def _parts(value: exp.Expr, type_: Type) -> Iterator[tuple[str, Type]]:
+    """Yield the parameters in arithmetic, with the types that give the whole this type."""
+    found = _bare(value)
+    if isinstance(found, exp.Placeholder) and found is not value:
+        yield found.name, type_
+    elif isinstance(found, SUMS) and is_number(type_):
+        for part in (found.this, found.expression):
+            if isinstance(part, exp.Placeholder):
+                yield part.name, type_
+            yield from _parts(part, type_)
+    elif isinstance(found, SUMS) and isinstance(found.this, exp.Placeholder):
+        days = isinstance(found.expression, exp.Literal | exp.Interval)
+        if type_ == "DATE" and days:
+            yield found.this.name, type_
 
 
 def _meetings(

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sqlglot import expressions as exp
 
+    from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "any_version",
     "bind_text",
     "bound_literals",
+    "count_in_text",
+    "is_unnamed",
     "marked_version",
     "one_line",
     "parameter_places",
@@ -65,9 +68,56 @@ def parameters(sql: str) -> tuple[str, ...]:
     return tuple(found["name"] for found in PIECE.finditer(sql) if found["name"])
 
 
-def bind_text(sql: str, values: Mapping[str, Value]) -> str:
+def is_unnamed(parameter: str) -> bool:
+    """Return whether a parameter of a run is an expression that stands for itself in the text.
+
+    Examples
+    --------
+    >>> [is_unnamed(name) for name in ("day", "current_date()", "last_day(:day)")]
+    [False, False, True]
+    """
+    return not parameter.isidentifier() and parameter not in CLOCKS
+
+
+def _pieces(names: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of pieces, the first of which are expressions among these names."""
+    every = "|".join(
+        rf"(?<![\w.:`]){re.escape(name)}(?!\w)"
+        for name in sorted(filter(is_unnamed, names), key=len, reverse=True)
+    )
+    if not every:
+        return PIECE
+    return re.compile(f"(?P<written>(?-i:{every}))|{PIECE.pattern}", PIECE.flags)
+
+
+def count_in_text(sql: str, expression: str) -> int:
+    """Return how often an expression stands in a text of one line, outside strings and comments.
+
+    Examples
+    --------
+    >>> count_in_text("SELECT f(1), 'f(1)', g.f(1), f(1) + 1", "f(1)")
+    2
+    """
+    return sum(
+        found.groupdict().get("written") is not None
+        for found in _pieces((expression,)).finditer(sql)
+    )
+
+
+def bind_text(
+    sql: str, values: Mapping[str, Value], types: Mapping[str, Type] | None = None
+) -> str:
     """Return the text with values in place of its parameters, and of ``current_date()`` if it has
     one.
+
+    Parameters
+    ----------
+    sql : str
+        Text of a statement, in one line if a parameter is an expression of it.
+    values : mapping of str to Value
+        Value of each parameter.
+    types : mapping of str to Type, optional
+        Types of parameters that are expressions, for NULL as their value.
 
     Examples
     --------
@@ -79,23 +129,31 @@ def bind_text(sql: str, values: Mapping[str, Value]) -> str:
     "DELETE FROM t WHERE day < DATE '2026-01-02' - 7"
     >>> bind_text("DELETE FROM t WHERE day < curdate() AND now = 1", today)
     "DELETE FROM t WHERE day < DATE '2026-01-02' AND now = 1"
+    >>> bind_text("DELETE FROM t WHERE a = last_day(:d)", {"last_day(:d)": date(2026, 1, 31)})
+    "DELETE FROM t WHERE a = DATE '2026-01-31'"
     """
+    pieces = _pieces(values)
 
     def written(found: re.Match[str]) -> str:
-        name = _clock_name(found) or found["name"]
-        return spark_literal(values[name]) if name in values else found[0]
+        name = _parameter_name(found)
+        if name not in values:
+            return found[0]
+        if values[name] is None and types and is_unnamed(name):
+            return f"CAST(NULL AS {types[name]})"
+        return spark_literal(values[name])
 
-    return PIECE.sub(written, sql)
+    return pieces.sub(written, sql)
 
 
 LITERAL = (
-    r"NULL|TRUE|FALSE|\d+(?:\.\d+)?|\(-\d+(?:\.\d+)?\)|CAST\('[^']*' AS DOUBLE\)"
+    r"NULL|TRUE|FALSE|\d+(?:\.\d+)?|\(-\d+(?:\.\d+)?\)"
+    r"|CAST\((?:'[^']*'|NULL) AS [A-Z]+(?:\(\d+,\d+\))?\)"
     r"|(?:DATE |TIMESTAMP )?'(?:[^']|'')*'"
 )
 """A literal of `spark_literal`."""
 
 
-def bound_literals(sql: str, bound: str) -> dict[str, str] | None:
+def bound_literals(sql: str, bound: str, names: Iterable[str] = ()) -> dict[str, str] | None:
     """Return the literals in place of parameters in a text that `bind_text` made of ``sql``.
 
     Parameters
@@ -104,6 +162,8 @@ def bound_literals(sql: str, bound: str) -> dict[str, str] | None:
         Text with parameters.
     bound : str
         The same text with literals in place of parameters, all of them or some.
+    names : iterable of str
+        Parameters that are expressions of the text.
 
     Returns
     -------
@@ -120,9 +180,8 @@ def bound_literals(sql: str, bound: str) -> dict[str, str] | None:
     parts: list[str] = []
     groups: dict[str, str] = {}
     start = 0
-    for piece in PIECE.finditer(sql):
-        name = piece["name"] or _clock_name(piece)
-        if name:
+    for piece in _pieces(names).finditer(sql):
+        if name := _parameter_name(piece):
             again = groups.get(name)
             group = groups.setdefault(name, f"g{len(groups)}")
             value = f"(?P={again})" if again else f"(?P<{group}>{LITERAL})"
@@ -137,10 +196,12 @@ def bound_literals(sql: str, bound: str) -> dict[str, str] | None:
     return {name: found[group] for name, group in groups.items() if found[group] is not None}
 
 
-def _clock_name(found: re.Match[str]) -> str:
-    """Return the name of the function of the clock that a piece is; empty if it is none."""
+def _parameter_name(found: re.Match[str]) -> str:
+    """Return the name of the parameter that a piece is; empty if it is none."""
+    if written := found.groupdict().get("written"):
+        return written
     said = (found["clock"] or found["other"] or "").lower()
-    return f"{SAME.get(said, said)}()" if said else ""
+    return f"{SAME.get(said, said)}()" if said else found["name"] or ""
 
 
 def one_line(sql: str) -> str:

@@ -71,7 +71,13 @@ class QueryReader:
         self.sql = syntax.sql
         self.databases: dict[str, str] = {}
         self.schemas = {name.lower(): schema for name, schema in schemas.items()}
-        self.place = SqlText(syntax.text, syntax.label, syntax.types, opaque=syntax.opaque)
+        self.place = SqlText(
+            syntax.text,
+            syntax.label,
+            syntax.types,
+            opaque=syntax.opaque,
+            constants=syntax.constants,
+        )
 
     # Tables
 

@@ -22,6 +22,7 @@ from isolitmus.specs.disk.input_files import CLAUSES
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.functions import coerce
 from isolitmus.specs.sql.queries import REFUSED, JoinReader
+from isolitmus.specs.sql.run_constants import stored_constant
 from isolitmus.specs.sql.source_text import NameScope, Side, refuse_other_arguments
 from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
@@ -71,7 +72,9 @@ class StoringReader(JoinReader):
 
         Nothing is known about the cast of a type that is not modelled.
         """
-        if isinstance(value, ex.Opaque) or (isinstance(value, ex.Const) and value.value is None):
+        if isinstance(value, ex.Opaque):
+            return stored_constant(self.place, value, column.type) or value
+        if isinstance(value, ex.Const) and value.value is None:
             return value
         unknown = value.type == "" or is_opaque(column.type) or is_opaque(value.type)
         if unknown and value.type != column.type:

@@ -140,6 +140,8 @@ class SqlText:
     """
     opaque: bool = False
     """True if unsupported expressions are kept as opaque."""
+    constants: bool = False
+    """True if those without columns that have one value in a run are parameters."""
 
     def refuse(self, node: exp.Expr | None, problem: str, kind: SqlProblem = "outside") -> NoReturn:
         """Raise a SqlError that points at the node."""

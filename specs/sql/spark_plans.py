@@ -99,6 +99,8 @@ class PlanNode(NamedTuple):
     """Table of a relation, alias of a subquery, kind of a join."""
     subqueries: tuple[PlanNode, ...] = ()
     """Plans in its expressions."""
+    rows: tuple[str, ...] = ()
+    """Rows that the program gives, as in VALUES; empty if they are not known."""
 
 
 def read_spark_plan(given: Mapping[str, Any]) -> PlanNode:
@@ -125,6 +127,7 @@ def read_spark_plan(given: Mapping[str, Any]) -> PlanNode:
         expressions("keys"),
         given.get("name", ""),
         tuple(map(read_spark_plan, given.get("subqueries", ()))),
+        tuple(given.get("rows", ())),
     )
 
 
@@ -197,6 +200,8 @@ class PlanWriter:
             name = plan.name.rpartition(".")[2]
             columns = {one.id: f"{MARK}{name}{MARK}{_quoted(one.name)}" for one in plan.columns}
             return _Select(plan.name, frozenset({name}), columns)
+        if plan.rows:
+            return self._values(plan)
         if plan.kind == "SubqueryAlias":
             return self._aliased(plan)
         if plan.kind in SAME_ROWS:
@@ -230,6 +235,15 @@ class PlanWriter:
             case "Union":
                 return self._union(plan)
         raise _Uncertain
+
+    def _values(self, plan: PlanNode) -> _Select:
+        """Return the query of rows that the program gives."""
+        alias = self._of_python()
+        names = _names(plan.columns)
+        columns = {one.id: f"{MARK}{alias}{MARK}{names[one.id]}" for one in plan.columns}
+        listed = ", ".join(names[one.id] for one in plan.columns)
+        source = f"VALUES {', '.join(plan.rows)} AS {alias}({listed})"
+        return _Select(source, frozenset({alias}), columns)
 
     def _renumbered(self, plan: PlanNode, below: _Select) -> _Select:
         """Return the query with the numbers of an operator that may give its columns new ones."""
@@ -331,13 +345,18 @@ class PlanWriter:
         columns = {one.id: f"{MARK}q{MARK}{names[one.id]}" for one in plan.columns}
         return _Select(f"({' UNION ALL '.join(parts)}) AS q", frozenset({"q"}), columns)
 
+    def _of_python(self) -> str:
+        """Return a new name for rows that the program gives."""
+        name = _free(PYTHON_ROWS, self._taken)
+        self._taken.add(name)
+        return name
+
     def _any_rows(self, plan: PlanNode) -> _Select:
         """Return a query of any rows with the columns of a plan, on the tables of the plan."""
         tables = {name: node for name, node in plan_tables(plan).items() if node.columns}
         names = _names(plan.columns)
         if not tables:
-            name = _free(PYTHON_ROWS, self._taken)
-            self._taken.add(name)
+            name = self._of_python()
             columns = {
                 one.id: f"CAST({MARK}{name}{MARK}{names[one.id]} AS {one.type})"
                 for one in plan.columns

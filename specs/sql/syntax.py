@@ -226,6 +226,8 @@ class Syntax:
     """Types of the other parameters."""
     opaque: bool = False
     """True if unsupported expressions are kept (``Opaque``)."""
+    constants: bool = False
+    """True if those without columns that have one value in a run are parameters."""
     queried: bool = False
     """True if the conditions of DELETE and UPDATE may have subqueries, which Databricks accepts and
     Delta refuses.
@@ -269,10 +271,15 @@ class Syntax:
         return replace(self, values=values, _bound={})
 
     def typed(
-        self, types: Mapping[str, Type], *, opaque: bool = False, queried: bool = False
+        self,
+        types: Mapping[str, Type],
+        *,
+        opaque: bool = False,
+        constants: bool = False,
+        queried: bool = False,
     ) -> Syntax:
         """Return the syntax with types of parameters, which stay parameters."""
-        return replace(self, types=types, opaque=opaque, queried=queried)
+        return replace(self, types=types, opaque=opaque, constants=constants, queried=queried)
 
     def tree(self, start: int = 0, end: int | None = None) -> exp.Expr:
         """Return the tree of the text, or of a part of it that is SQL by itself.

@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
 
-__all__ = ["UndeclaredSource", "replace_undeclared_sources", "replace_unparsed_query"]
+__all__ = [
+    "UNPARSED",
+    "UndeclaredSource",
+    "replace_undeclared_sources",
+    "replace_unparsed_query",
+]
 
 UNPARSED = re.compile(
     r"\|>|\bWITH\s+RECURSIVE\b|\bNEAREST\b|[\w`]\s+WITH\s*\(\s*(?:'[^']*'|[\w.`-]+)\s*=",

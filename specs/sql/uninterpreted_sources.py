@@ -12,7 +12,7 @@ example shows the rows that the query has to return.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,13 +23,14 @@ from sqlglot.optimizer.qualify import qualify
 
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import column_type
+from isolitmus.model.workload import QueryText
 from isolitmus.specs.sql.parameters import one_line, with_markers
-from isolitmus.specs.sql.query_keys import query_keys
+from isolitmus.specs.sql.query_keys import query_conditions, query_keys
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
 from isolitmus.specs.sql.syntax import without_evolution
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from isolitmus.model.sql.types import Type
 
@@ -79,11 +80,16 @@ class UninterpretedSource:
     """Tables that the query reads, in lower case."""
     keys: tuple[tuple[int, ...], ...] = ()
     """Indices of columns in which no two rows of the table agree."""
+    where: str = ""
+    """Condition that is true of its rows."""
+    text: QueryText | None = None
+    """The query with the definitions of WITH that it names, and its columns."""
 
     def __str__(self) -> str:
+        rows = f"any rows with {self.where}" if self.where else "any rows"
         return (
             f"An uninterpreted source, the table {self.schema.name}, stands for the query"
-            f" ({self.query}): it may return any rows, and other rows in each run."
+            f" ({self.query}): it may return {rows}, and other rows in each run."
         )
 
 
@@ -139,7 +145,9 @@ def find_uninterpreted_sources(
 
     The value of an UPDATE becomes the maximum of the table's column, which may be any value, or
     NULL. The query must not read the table that the statement writes to, because the recorded reads
-    depend on it, unless the statement overwrites the whole table and thus reads all of it.
+    depend on it, unless the statement overwrites the whole table and thus reads all of it. The
+    conditions that are true of its rows come with the table, and again without them, for a
+    statement that is not understood with them.
 
     Parameters
     ----------
@@ -183,21 +191,28 @@ def find_uninterpreted_sources(
         made = _made(query, schemas, stored, taken)
         if made is None:
             continue
-        schema, instead, run, keys = made
+        schema, instead, run, keys, columns = made
+        if isinstance(tree, exp.Update):
+            columns = None
         if isinstance(tree, exp.Update):
             instead.set("expressions", [exp.Max(this=one) for one in instead.expressions])
-        changed = tree.copy()
-        _at(changed, _path(place, tree)).replace(instead)
-        if statement_tree(changed.sql(DIALECT)) != changed:  # sqlglot loses a part of the rest
-            continue
-        yield UninterpretedSource(
-            statement_text(changed, text),
-            schema,
-            {run: RUN},
-            place.sql(DIALECT),
-            tuple(sorted(read)),
-            keys,
-        )
+        tables = tuple(sorted(read))
+        less = instead.copy().where(is_of_run(run), append=False)
+        for rows in (instead, less) if instead != less else (instead,):
+            changed = tree.copy()
+            _at(changed, _path(place, tree)).replace(rows)
+            if statement_tree(changed.sql(DIALECT)) != changed:  # sqlglot loses a part of the rest
+                continue
+            yield UninterpretedSource(
+                statement_text(changed, text),
+                schema,
+                {run: RUN},
+                place.sql(DIALECT),
+                tables,
+                keys,
+                where := "" if rows is less else _conditions(rows),
+                None if columns is None else replace(columns, where=where, tables=tables),
+            )
 
 
 def infer_query_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[Column, ...] | None:
@@ -283,6 +298,13 @@ def statement_text(tree: exp.Expr, text: str) -> str:
     return found.replace("MERGE INTO", "MERGE WITH SCHEMA EVOLUTION INTO", 1)
 
 
+def _conditions(rows: exp.Select) -> str:
+    """Return the conditions of a query on a table of any rows, but that on the run."""
+    test = rows.args["where"].this
+    parts = list(test.flatten())[1:] if isinstance(test, exp.And) else []
+    return " AND ".join(one.sql(DIALECT) for one in parts)
+
+
 def _is_set_by(tree: exp.Update, query: exp.Expr) -> bool:
     """Return whether a query in parentheses is a value that an UPDATE sets, or a part of one."""
     above = query.parent
@@ -332,9 +354,9 @@ def _made(
     schemas: Mapping[str, Schema],
     stored: tuple[Column, ...] | None,
     taken: Collection[str],
-) -> tuple[Schema, exp.Select, str, tuple[tuple[int, ...], ...]] | None:
+) -> tuple[Schema, exp.Select, str, tuple[tuple[int, ...], ...], QueryText | None] | None:
     """Return the table for a query, the query on it, the parameter that selects the rows of a run,
-    and the keys of the table.
+    the keys of the table, and the query's text.
 
     Return None if the type of a column is not known.
     """
@@ -345,6 +367,7 @@ def _made(
     columns: dict[str, Column] = {}
     shown: list[exp.Expr] = []
     places: dict[str, int] = {}
+    kept: list[int] = []
     for k, item in enumerate(items):
         name = item.alias_or_name if stored is None else stored[k].name
         inner = item.unalias()
@@ -354,18 +377,43 @@ def _made(
         type_ = stored[k].type if stored is not None else _type(inner, query)
         if type_ is None or name.lower() in columns:
             return None
+        kept.append(k)
         places[item.alias_or_name.lower()] = len(columns)
         columns[name.lower()] = Column(name, type_)
         shown.append(exp.column(name))
     run = free_name("run", {*columns, *map(str.lower, taken)})
     first = next(table.name for table in query.find_all(exp.Table, bfs=False))
     name = free_name(f"{first}_rows", folded_schemas(schemas))
-    instead = exp.select(*shown).from_(exp.to_table(name)).where(is_of_run(run))
+    made = list(columns.values())
+    conditions: list[exp.Expr] = [is_of_run(run)]
+    for condition in query_conditions(full):
+        own = list(condition.find_all(exp.Column))
+        if all(column.name.lower() in places for column in own):
+            for column in own:
+                column.replace(exp.column(made[places[column.name.lower()]].name))
+            conditions.append(condition)
+    instead = exp.select(*shown).from_(exp.to_table(name)).where(*conditions)
     keys = tuple(
         (*(places[name] for name in key if name in places), len(columns))
         for key in query_keys(full)
     )
-    return Schema(name, (*columns.values(), Column(run, RUN))), instead, run, keys
+    text = QueryText(query.sql(DIALECT), *_names_of(items), tuple(kept))
+    return Schema(name, (*columns.values(), Column(run, RUN))), instead, run, keys, text
+
+
+def _names_of(
+    items: Sequence[exp.Expr],
+) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+    """Return the names of each item and of the column that it shows, and the names of the columns
+    that it is computed from.
+    """
+    names, parts = [], []
+    for item in items:
+        inner = item.unalias()
+        value = inner.this if isinstance(inner, exp.Window) else inner
+        names.append(tuple(sorted({item.alias_or_name.lower(), inner.name.lower()} - {""})))
+        parts.append(tuple({one.name.lower(): None for one in value.find_all(exp.Column)}))
+    return tuple(names), tuple(parts)
 
 
 def is_of_run(run: str, table: str | None = None) -> exp.EQ:

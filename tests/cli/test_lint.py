@@ -243,8 +243,8 @@ def test_a_workload_file_is_linted(folder, call):
         "utf-8",
     )
     status, document = found(call, "w.toml")
-    assert (status, rules(document, "ignored")) == (0, BOTH)
-    assert rules(document) == [("ISO001", "bad")]
+    assert (status, rules(document, "ignored")) == (1, BOTH)
+    assert rules(document) == [("ISO005", "bad")]
     lines = {
         place["statement"]: place["line"] for f in document["findings"] for place in f["places"]
     }
@@ -434,12 +434,76 @@ def test_junit(folder, call):
     assert sum(suite.failures for suite in junitparser.JUnitXml.fromfile("lint.xml")) == 2
 
 
+INVALID = {
+    "-- a comment\nSELEC * FROM events": (2, 1, "'SELECT'"),
+    "UPDATE events\n  SET knd = 'x'": (2, 7, "'kind'"),
+    "DELETE FROM event WHERE day = :day": (1, 13, "'events'"),
+    "DELETE FROM events WHERE (kind = 'a'": (1, 36, "Expecting )"),
+    "MERGE INTO events e USING feed s ON e.idd = s.id WHEN MATCHED THEN DELETE": (1, 37, "'id'"),
+}
+
+
+@pytest.mark.parametrize("sql", INVALID)
+def test_an_invalid_statement_is_a_warning_at_the_word(folder, call, sql):
+    (folder / "tables.ddl").write_text(DDL, "utf-8")
+    (folder / "bad.sql").write_text(f"{sql};\n", "utf-8")
+    status, document = found(call, "bad.sql", "--ddl", "tables.ddl")
+    (one,) = document["findings"]
+    (place,) = one["places"]
+    line, column, words = INVALID[sql]
+    assert (status, one["rule"], one["severity"]) == (1, "ISO005", "warning")
+    assert (place["line"], place["end_line"], place["column"]) == (line, line, column)
+    assert words in one["title"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "more"),
+    [
+        ("COPY INTO events FROM '/x' FILEFORMAT = CSV", ""),
+        ("DELETE FROM clicks", ""),  # the DDL may lack it
+        ("DELETE FROM events_2", ""),
+        ("UPDATE events SET knd = 'x' WHERE id = :id", "ALTER TABLE events ADD COLUMN knd STRING"),
+        ("INSERT INTO events {% if full %} SELECT * FROM s", ""),
+    ],
+)
+def test_what_may_be_valid_is_a_note(folder, call, sql, more):
+    (folder / "tables.ddl").write_text(DDL, "utf-8")
+    (folder / "bad.sql").write_text(f"{more};\n{sql};\n" if more else sql, "utf-8")
+    _, document = found(call, "bad.sql", "--ddl", "tables.ddl")
+    codes = {one["rule"] for one in document["findings"]}
+    assert "ISO001" in codes
+    assert "ISO005" not in codes
+
+
+def test_an_ignore_comment_before_the_statement_concerns_its_words(folder, call):
+    (folder / "tables.ddl").write_text(DDL, "utf-8")
+    (folder / "bad.sql").write_text(
+        "-- isolitmus: ignore[ISO005]\nUPDATE events\n  SET knd = 'x'", "utf-8"
+    )
+    status, document = found(call, "bad.sql", "--ddl", "tables.ddl")
+    assert (status, rules(document), rules(document, "ignored")) == (0, [], [("ISO005", "bad")])
+
+
+def test_a_file_that_is_not_utf_8_leaves_the_others_their_answers(folder, call):
+    (folder / "old.sql").write_bytes(b"DELETE FROM events WHERE kind = 'caf\xe9'")
+    status, document = found(call, ".")
+    assert status == 1
+    assert ("ISO005", "old") in rules(document)
+    assert {*BOTH} < {*rules(document)}
+    (one,) = (one for one in document["findings"] if one["rule"] == "ISO005")
+    assert "not UTF-8 text (byte 37)" in one["title"]
+    for verb in ("predict", "robust"):
+        _, out, _ = call(verb, ".")
+        assert "- old (old.sql): it is not UTF-8 text (byte 37)" in out
+    assert call("predict", "old.sql")[0] == 2
+
+
 def test_github(folder, call):
     (folder / "a,b%.sql").write_text("SELECT nothing FROM events", "utf-8")
     status, out, _ = call("lint", ".", "--as", "github")
     assert status == 1
     lines = out.splitlines()
-    assert lines[0].startswith("::notice file=a%2Cb%25.sql,line=1,endLine=1,col=")
+    assert lines[0].startswith("::warning file=a%2Cb%25.sql,line=1,endLine=1,col=8,")
     assert lines[1].startswith(
         "::warning file=dedupe.sql,line=1,endLine=1,col=1,title=ISO201 jobs-may-conflict::dedupe may"
     )

@@ -47,14 +47,14 @@ def written(call, folder, *words):
 def test_a_finding_has_its_place_partner_mend_and_smallest_schedule(call, folder):
     status, out, page = written(call, folder)
     assert status == 1
-    assert "3 findings (2 warnings, 1 note)" in out
-    assert "3 findings (2 warnings, 1 note)" in page
+    assert "3 findings (3 warnings)" in out
+    assert "3 findings (3 warnings)" in page
     assert "<h2>&lt;script&gt;.sql</h2>" in page
     assert "&lt;script&gt;.sql:1:1: _script_ <code>" in page
     assert "append.sql:2:1: append <code>INSERT INTO events VALUES" in page
     assert "ISO201 jobs-may-conflict" in page
     assert f"<em>To mend it</em>: {RULES['ISO201'].mend}" in page
-    assert "ISO001 statement-not-understood" in page
+    assert "ISO005 statement-invalid" in page
     assert "<code>FROBNICATE &lt;script&gt;</code>" in page
     titles = re.findall(r"<summary>Example: (.*?)</summary>", page)
     assert titles == [

@@ -12,6 +12,7 @@ from isolitmus.checker.workloads.invariant_repairs import find_invariant_repairs
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.invariant import TableVersions
+from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.sql.invariants import read_invariant
 
@@ -481,3 +482,78 @@ def test_a_transfer_by_two_statements():
     ]
     (answer, _) = decide_invariants(two_tables(moves, invariant="o: sum(amount) unchanged"), BOTH)
     assert invariant_cell(answer) == "broken alone"
+
+
+# Queries that tables of any rows stand for
+
+NUMBERED = "SELECT *, row_number() OVER (PARTITION BY id ORDER BY v) AS n FROM s"
+FIRST = "INSERT INTO t SELECT id, first_value(v) OVER (PARTITION BY id ORDER BY day), day FROM s"
+BY_DAY = MERGE.format(f"SELECT id, v, day FROM ({NUMBERED} WHERE day = :day) WHERE n = 1").replace(
+    "t.id = n.id", "t.id = n.id AND t.day = :day"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "invariant", "word"),
+    [
+        (BY_DAY, "unique(id, day)", "kept"),
+        (BY_DAY, "not null(day)", "kept"),
+        (BY_DAY, "not null(v)", "broken"),
+        (MERGE.format(f"SELECT id, v, day FROM ({NUMBERED}) WHERE n <= 1"), "unique(id)", "kept"),
+        (MERGE.format(f"SELECT id, v, day FROM ({NUMBERED}) WHERE n <= 2"), "unique(id)", "broken"),
+        (
+            MERGE.format(
+                "SELECT id, v, day FROM s WHERE id IS NOT NULL QUALIFY row_number() OVER (PARTITION"
+                " BY id ORDER BY v) = 1"
+            ),
+            "not null(id)",
+            "kept",
+        ),
+        ("INSERT INTO t SELECT coalesce(id, 0), lag(v) OVER (ORDER BY day), day FROM s", "not null(id)", "kept"),
+        ("INSERT INTO t SELECT id, lag(v) OVER (ORDER BY day), day FROM s", "not null(v)", "broken"),
+        (f"{FIRST} WHERE v IS NOT NULL", "not null(v)", "unknown"),
+        (FIRST, "not null(v)", "broken"),
+        ("INSERT INTO t FROM s |> WHERE v = 'x'", "not null(v)", "unknown"),
+        ("INSERT INTO t SELECT * FROM s VERSION AS OF 3", "not null(v)", "broken"),
+        (
+            (
+                "INSERT INTO t SELECT s.id, u.v, u.day FROM s JOIN (SELECT DISTINCT id, v, day FROM"
+                " s) AS u ON s.id = u.id AND u.v = 'x'"
+            ),
+            "unique(id)",
+            "broken",
+        ),
+    ],
+)  # fmt: skip
+def test_a_violation_has_rows_that_its_query_returns(text, invariant, word):
+    """DuckDB executes the query; rows that it cannot return make no violation."""
+    assert words(jobs(text, invariants=(invariant,))) == [word] * 2
+
+
+def test_what_a_query_was_not_shown_to_return_is_named():
+    text = f"{FIRST} WHERE v IS NOT NULL"
+    (found, _) = decide_invariants(jobs(text, invariants=("not null(v)",)), BOTH)
+    assert found.why[0].startswith(
+        "a run was found that violates it if the query (SELECT id, FIRST_VALUE(v)"
+    )
+    assert found.why[0].endswith("no rows of its tables were found for which it does")
+
+
+def test_source_tables_of_a_violation_satisfy_the_invariants():
+    text = "INSERT INTO t SELECT id, lag(v) OVER (ORDER BY day), day FROM s WHERE id IS NOT NULL"
+    one = "s: unique(id)"
+    broken, kept = decide_invariants(jobs(text, invariants=("t: not null(v)", one)), BOTH[:1])
+    assert (broken.word, kept.word) == ("broken", "kept")
+    again = MERGE.format("SELECT id, lag(v) OVER (ORDER BY day) AS v, day FROM s")
+    found, _ = decide_invariants(jobs(again, invariants=("t: unique(id)", one)), BOTH[:1])
+    assert found.word == "unknown"
+
+
+@pytest.mark.parametrize(("table", "word"), [("t", "unknown"), ("s", "broken")])
+def test_a_run_whose_other_statements_are_not_understood_violates_nothing(table, word):
+    work = jobs("INSERT INTO t VALUES (:id, :v, :day)")
+    unread = UnreadStatement("a_1", "a", "not understood", "a:1", frozenset((table,)))
+    (found, _) = decide_invariants(replace(work, unread=(unread,)), BOTH)
+    assert found.word == word
+    if word == "unknown":
+        assert "a run of a executes a_1, too, which is not understood" in found.why

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance.pyspark_jobs.child import record_function
+from isolitmus.conformance.pyspark_jobs.path_choices import PathChoices
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
 from isolitmus.conformance.pyspark_jobs.sql_texts import SUBSTITUTION
 from isolitmus.model.errors import LitmusError
@@ -82,6 +83,14 @@ def deciding(spark):
     for row in spark.table("arrivals").select("id").collect():
         spark.sql(f"DELETE FROM sales WHERE id = {row.id}")
 
+def either(spark):
+    new = spark.table("arrivals").where("amount > 0")
+    if new.isEmpty() or not spark.table("sales").take(1):
+        return
+    last = spark.sql("SELECT max(id) AS m FROM sales").collect()[0]["m"]
+    new.select("id", "customer", "amount", "day").write.mode("append").saveAsTable("sales")
+    spark.sql(f"INSERT INTO totals VALUES (DATE '2026-01-01', {last + 1})")
+
 def hidden(spark):
     text = str(spark.table("sales").count())
     if text == "0":
@@ -147,10 +156,11 @@ def record(session, tmp_path_factory):
     lake = tmp_path_factory.mktemp("lake")
     file.write_text(JOBS.replace("/lake", str(lake)))
 
-    def run(function, ddl=DDL):
+    def run(function, ddl=DDL, choices=None):
         found = []
         ddl = ddl.replace("/lake", str(lake))
-        record_function(session, read_function_target(f"{file}:{function}"), ddl, found.append)
+        target = read_function_target(f"{file}:{function}")
+        record_function(session, target, ddl, found.append, choices)
         assert not [*lake.iterdir()]
         return json.loads(json.dumps(found).replace(str(lake), "/lake"))
 
@@ -201,8 +211,8 @@ def test_writes_of_frames(record):
         ),
         "INSERT INTO totals SELECT day, count(1) AS n FROM arrivals AS a GROUP BY day",
         (
-            "INSERT INTO sales (id, day) SELECT CAST(id AS BIGINT) AS id, CAST(day AS DATE) AS day FROM"
-            " rows_from_python"
+            "INSERT INTO sales (id, day) SELECT id, day FROM VALUES (1, DATE '2026-01-01') AS"
+            " rows_from_python(id, day)"
         ),
     ]
 
@@ -252,6 +262,25 @@ def test_results_that_decide_the_path(record):
     assert used == [("collect_1", line + 2)]
     assert [one["sql"] for one in records if one["kind"] == "decided"] == [":count_1 <= 0"]
     assert [one["name"] for one in record("hidden") if one["kind"] == "used"] == ["count_1"]
+
+
+def test_both_outcomes_of_comparisons(record):
+    choices, told = PathChoices(), []
+    while not told or choices.advance():
+        told.append(record("either", choices=choices))
+    known = [[one["sql"] for one in some if one["kind"] == "decided"] for some in told]
+    first, second = ":count_1 = 0", ":count_1 <> 0"
+    assert known == [[first], [second, ":count_2 <= 0"], [second, ":count_2 > 0"]]
+    assert [statements(some) for some in told] == [
+        [],
+        [],
+        [
+            ("INSERT INTO sales SELECT id, customer, amount, day FROM arrivals WHERE amount > 0"),
+            "INSERT INTO totals VALUES (DATE '2026-01-01', (:m_1 + 1))",
+        ],
+    ]
+    (note,) = [one["problem"] for one in told[2] if one["kind"] == "note"]
+    assert note.startswith(":m_1 is NULL on empty tables")
 
 
 def test_nothing_is_written_elsewhere(record):
@@ -491,6 +520,21 @@ def test_a_function_that_never_returns(predict):
             " executed 1 statement, the last in line 2\n"
         ),
     )
+
+
+def test_all_paths_of_a_function(predict):
+    text = "def f(spark):\n    if spark.table('sales').count() > 0:\n        spark.sql('DELETE FROM sales')\n"
+    status, out, error = predict(text, "f")
+    assert (status, error) == (1, "")
+    assert out.startswith(
+        "f (jobs.py:1) was executed on empty tables: 0 statements on this path\n"
+        "  jobs.py:2  count() of SELECT count(*) AS n FROM sales\n"
+        "\n"
+        "f (jobs.py:1) with count() > 0 in line 2: 1 statement on this path\n"
+        "  jobs.py:2  count() of SELECT count(*) AS n FROM sales\n"
+        "  jobs.py:3  DELETE FROM sales\n"
+    )
+    assert "Not understood" not in out
 
 
 @pytest.mark.wide

@@ -308,7 +308,26 @@ MEETING = {
     "INSERT INTO t (day, id) SELECT :day, id + :k FROM t WHERE id IN (1, :key)": {
         "day": "DATE",
         "key": "INT",
+        "k": "INT",
     },
+    "DELETE FROM t WHERE day < date_sub(:day, :days) OR last_day(:until) < day": {
+        "day": "DATE",
+        "days": "INT",
+        "until": "DATE",
+    },
+    "UPDATE t SET id = CASE WHEN id = 1 THEN id - :n ELSE -:m END WHERE day + :d > '2026-01-01'": {
+        "n": "INT",
+        "d": "INT",
+    },
+    "DELETE FROM t WHERE id = :k + 1 AND day BETWEEN :day - INTERVAL 2 MONTHS AND :day": {
+        "k": "INT",
+        "day": "DATE",
+    },
+    "UPDATE t SET id = id * :rate WHERE add_months(day, :n) > to_date(:text, 'yyyyMMdd')": {
+        "n": "INT",
+        "text": "STRING",
+    },
+    "DELETE FROM t WHERE id = :k AND day = date_sub(:k, 1)": {"k": "INT"},
     "INSERT INTO t SELECT *, :day FROM s": {},
     "INSERT INTO t BY NAME SELECT :day AS day, 1 AS id": {"day": "DATE"},
     "UPDATE t SET day = :day WHERE id BETWEEN :low AND :high": {

@@ -92,6 +92,10 @@ def test_rows_of_python_are_those_of_a_table_without_ddl():
         "SELECT CAST(id AS BIGINT) AS id, CAST(day AS DATE) AS day FROM rows_from_python"
     )
     assert "rows_from_python_2" in sql(both)
+    known = {**local, "rows": ["(7, DATE '2026-01-01')", "(8, NULL)"]}
+    assert sql(known) == (
+        "SELECT id, day FROM VALUES (7, DATE '2026-01-01'), (8, NULL) AS rows_from_python(id, day)"
+    )
 
 
 def test_columns_that_the_text_does_not_tell_apart_are_uncertain():

@@ -1,0 +1,217 @@
+"""Queries that tables of any rows stand for: whether they may return the rows of an example.
+
+A run that violates an invariant with certain rows of such a table is possible only if the query
+returns these rows for some rows of its own tables. Rows are proposed, and DuckDB executes the
+query on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import sqlglot
+from sqlglot import expressions as exp
+
+from isolitmus.checker.execution.postconditions import violated_queries
+from isolitmus.model.sql.values import literal
+from isolitmus.specs.sql.parameters import bind_text
+from isolitmus.specs.sql.uninterpreted_sources import DIALECT, kept_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from isolitmus.model.execution import Database
+    from isolitmus.model.invariant import Invariant
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.values import Row, Value
+    from isolitmus.model.workload import QueryText, Workload
+
+__all__ = ["SIMPLE", "unconfirmed_query"]
+
+SIMPLE: Mapping[str, Value] = {
+    "INT": 1,
+    "STRING": "a",
+    "BOOLEAN": True,
+    "DATE": date(2026, 1, 1),
+    "TIMESTAMP": datetime.fromisoformat("2026-01-01"),
+    "DOUBLE": 1.0,
+}
+"""Values on which nothing depends; other types have that of INT."""
+
+
+class _Asked(NamedTuple):
+    """Rows that a query has to return in one run."""
+
+    table: str
+    """Table that stands for it."""
+    query: QueryText
+    values: Mapping[str, Value]
+    """Parameters of the run."""
+    run: Value
+    rows: tuple[Row, ...]
+    """Rows of the table, without the number of the run."""
+
+
+def unconfirmed_query(
+    workload: Workload,
+    invariants: Sequence[Invariant],
+    test: Litmus,
+    parameters: Mapping[str, Mapping[str, Value]],
+    start: Database,
+) -> str | None:
+    """Return which query is not shown to return the rows that a test needs; None if all are.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs, with the queries that tables stand for.
+    invariants : sequence of Invariant
+        Invariants that the tables satisfy at the start.
+    test : Litmus
+        The test.
+    parameters : mapping of str to mapping
+        Parameters of each transaction.
+    start : Database
+        Tables at the start.
+    """
+    needed = [
+        _Asked(table, query, values, values.get(schema.columns[-1].name), rows)
+        for name, values in parameters.items()
+        for table, query in workload.queries.items()
+        if re.search(rf"\b{table}\b", test.transactions[name].sql)
+        for schema in [workload.tables[table]]
+        for rows in [_rows_of_run(start, table, values.get(schema.columns[-1].name))]
+    ]
+    for one in needed:
+        if not _may_return(workload, invariants, test, one):
+            shown = ", ".join(f"({', '.join(map(literal, row))})" for row in one.rows) or "no rows"
+            return (
+                f"a run was found that violates it if the query ({one.query.sql}) returns {shown};"
+                " no rows of its tables were found for which it does"
+            )
+    return None
+
+
+def _rows_of_run(start: Database, table: str, run: Value) -> tuple[Row, ...]:
+    """Return the rows of a table that belong to a run, without its number."""
+    there = start[table].rows() if table in start else ()
+    return tuple(row[:-1] for row in there if row[-1] == run)
+
+
+def _may_return(
+    workload: Workload, invariants: Sequence[Invariant], test: Litmus, asked: _Asked
+) -> bool:
+    """Return whether DuckDB returns just these rows for the query, if its tables have some rows."""
+    text = bind_text(asked.query.sql, asked.values)
+    tree = kept_tree(text)
+    if tree is None or not asked.query.columns:
+        return False
+    known = {name.lower(): schema for name, schema in workload.tables.items()}
+    read = {*asked.query.tables}
+    if read - known.keys() or _are_used(test, read):
+        return False
+    schemas = [known[name] for name in sorted(read)]
+    about = [one for one in invariants if {*map(str.lower, one.tables)} & read]
+    if not all({*map(str.lower, one.tables)} <= read for one in about):
+        return False
+    queries = [*_differences(workload.tables[asked.table], asked, text), *(o.query for o in about)]
+    stand_in = workload.tables[asked.table]
+    there = (stand_in, tuple((*row, asked.run) for row in asked.rows))
+    for made in _proposals(tree, asked, schemas):
+        tables = [(schema, tuple(made[schema.name])) for schema in schemas]
+        try:
+            if not violated_queries([*tables, there], queries, _in_duckdb):
+                return True
+        except Exception:  # noqa: BLE001, S112 - of DuckDB or sqlglot, which lack a part of Spark
+            continue
+    return False
+
+
+def _are_used(test: Litmus, tables: set[str]) -> bool:
+    """Return whether a transaction of a test names one of the tables."""
+    return any(
+        re.search(rf"(?i)\b{re.escape(table)}\b", statement.sql)
+        for table in tables
+        for statement in test.transactions.values()
+    )
+
+
+def _in_duckdb(text: str) -> str:
+    return sqlglot.transpile(text, read=DIALECT, write="duckdb")[0]
+
+
+def _differences(schema: Schema, asked: _Asked, text: str) -> Iterator[str]:
+    """Yield the queries of what only the table has, and of what only the query returns."""
+    own = ", ".join(column.name for column in schema.columns[:-1])
+    run = f"{schema.columns[-1].name} = {literal(asked.run)}"
+    more = f" AND ({bind_text(asked.query.where, asked.values)})" if asked.query.where else ""
+    every = ", ".join(f"c{k}" for k in range(len(asked.query.columns)))
+    shown = ", ".join(f"c{k}" for k in asked.query.places)
+    table = f"SELECT {own} FROM {schema.name} WHERE {run}{more}"
+    query = f"SELECT {shown} FROM ({text}) AS q({every})"
+    yield f"{table} EXCEPT ALL {query}"
+    yield f"{query} EXCEPT ALL {table}"
+
+
+def _proposals(
+    tree: exp.Expr, asked: _Asked, schemas: Sequence[Schema]
+) -> Iterator[dict[str, list[Row]]]:
+    """Yield rows of the tables of a query: one for each row that it has to return, also without
+    repetition, and also with its values in the columns that they are computed from.
+    """
+    fixed, equal = _equalities(tree)
+    for parts in (True, False):
+        each: dict[str, list[Row]] = {schema.name: [] for schema in schemas}
+        for row in asked.rows:
+            given: dict[str, Value] = dict(fixed)
+            for value, place in zip(row, asked.query.places, strict=True):
+                given |= dict.fromkeys(asked.query.columns[place], value)
+            for value, place in zip(row, asked.query.places, strict=True) if parts else ():
+                given = {**dict.fromkeys(asked.query.parts[place], value), **given}
+            for a, b in [*equal, *((b, a) for a, b in equal)]:
+                if a in given:
+                    given.setdefault(b, given[a])
+            for schema in schemas:
+                values = (
+                    given.get(column.name.lower(), SIMPLE.get(column.type, SIMPLE["INT"]))
+                    for column in schema.columns
+                )
+                each[schema.name].append(tuple(values))
+        once = {name: list(dict.fromkeys(rows)) for name, rows in each.items()}
+        yield each
+        yield from [once] if once != each else []
+        # of joined tables, some have one row for several of the others
+        yield from ({**once, name: rows} for name, rows in each.items() if rows != once[name])
+
+
+def _equalities(tree: exp.Expr) -> tuple[dict[str, Value], list[tuple[str, str]]]:
+    """Return the columns that a query compares with a literal, and those that it compares with each
+    other, by name.
+    """
+    fixed: dict[str, Value] = {}
+    equal: dict[tuple[str, str], None] = defaultdict()
+    for part in tree.find_all(exp.EQ):
+        a, b = part.this.unnest(), part.expression.unnest()
+        if isinstance(a, exp.Column) and isinstance(b, exp.Column):
+            equal[a.name.lower(), b.name.lower()] = None
+        for column, value in ((a, b), (b, a)):
+            if isinstance(column, exp.Column) and (found := _literal_value(value)) is not None:
+                fixed[column.name.lower()] = found
+    return fixed, list(equal)
+
+
+def _literal_value(value: exp.Expr) -> Value:
+    """Return the value of a literal, or None."""
+    if (
+        isinstance(value, exp.Cast)
+        and isinstance(value.this, exp.Literal)
+        and value.is_type("date")
+    ):
+        return date.fromisoformat(value.this.name)
+    if isinstance(value, exp.Literal):
+        return value.name if value.is_string else int(value.name) if value.is_int else None
+    return None

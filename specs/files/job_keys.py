@@ -1,0 +1,88 @@
+"""Keys of a job in a workload file besides its statements: types, settings and condition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolitmus.model.errors import near
+from isolitmus.model.schema import Column
+from isolitmus.model.sql.types import NAMED_TYPES, column_type
+from isolitmus.specs.files.client_file import conf_value
+from isolitmus.specs.files.toml_reader import NAME, Node, show_value
+from isolitmus.specs.sql.configuration import JOB_CONFS, OVERWRITE_MODE, conf_problem
+from isolitmus.specs.sql.expressions import read_expression
+from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_file
+from isolitmus.specs.sql.syntax import Syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.types import Type
+
+__all__ = ["in_file", "job_condition", "job_conf", "job_confs", "types_in"]
+
+OVERWRITE_OPTION = "partitionOverwriteMode"
+"""Option of a DataFrame writer for the overwrite mode of one write."""
+
+
+def types_in(node: Node) -> dict[str, Type]:
+    """Return parameters with their types."""
+    found: dict[str, Type] = {}
+    for name, given in node.items():
+        if not NAME.fullmatch(name):
+            given.refuse(f"{given}: invalid name of a parameter; use letters, digits and _")
+        type_ = column_type(given.value) if isinstance(given.value, str) else None
+        if type_ is None:
+            meant = near(str(given.value).upper(), NAMED_TYPES)
+            given.refuse(f"{given}: unknown type {show_value(given.value)}{meant}")
+        if type_ == "BOOLEAN":
+            given.refuse(
+                f"{given}: BOOLEAN parameters are unsupported; write one job for TRUE and one for"
+                " FALSE"
+            )
+        found[name] = type_
+    return found
+
+
+def job_confs(node: Node) -> dict[str, str]:
+    """Return the settings in ``conf``, overridden by the writer's option partitionOverwriteMode."""
+    given = node.inner("conf", {})
+    confs = {key: job_conf(given, key, value) for key, value in given.value.items()}
+    options = node.inner("options", {})
+    options.keys((OVERWRITE_OPTION,))
+    for value in options.value.values():
+        confs[OVERWRITE_MODE] = conf_value(options, OVERWRITE_MODE, value)
+    return confs
+
+
+def job_conf(node: Node, key: str, value: object) -> str:
+    """Return the value of a setting that jobs may use."""
+    if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
+        node.refuse(f"{node}: {why}")
+    return conf_value(node, key, value)
+
+
+def in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:
+    """Return a context in which errors in the text of a key point into the file."""
+    source = node.source
+    return errors_in_file(source.label, source.text, source.offset(node.under(key), text))
+
+
+def job_condition(node: Node, types: Mapping[str, Type]) -> tuple[Expr | None, str]:
+    """Return the condition on the parameters of a job, and its text."""
+    if "where" not in node:
+        return None, ""
+    text = node.get("where", str)
+    if not types:
+        node.refuse(f"{node}.where: the job has no parameters; remove the condition")
+    columns = tuple(Column(name, type_) for name, type_ in types.items())
+    syntax = Syntax(text, f"{node.at('where').place}, where of {node}")
+    place = SqlText(text, syntax.label)
+    none = "a condition on parameters has no subquery"
+    with in_file(node, "where", text):
+        found = read_expression(NameScope(place, (Side("", columns),), none), syntax.tree())
+    if found.type != "BOOLEAN":
+        node.refuse(f"{node}.where is '{text}'; write a condition on {', '.join(types)}")
+    return found, text

@@ -32,7 +32,7 @@ UNMERGED = (
 def selected_rows(query: exp.Expr, schemas: Mapping[str, Schema]) -> StandIn | None:
     """Return the rows of a table that a query selects, if it shows their columns by their names.
 
-    A condition ``run = :run`` alone selects the rows of a run.
+    A condition ``run = :run`` on the last column of the table selects the rows of a run.
 
     Examples
     --------
@@ -41,8 +41,8 @@ def selected_rows(query: exp.Expr, schemas: Mapping[str, Schema]) -> StandIn | N
     >>> tables = {"s": Schema("s", (Column("id", "INT"), Column("run", "BIGINT")))}
     >>> selected_rows(parse_one("SELECT id FROM s WHERE id > 1"), tables)
     StandIn(table='s', run='', where='id > 1')
-    >>> selected_rows(parse_one("SELECT id FROM s WHERE run = :run"), tables)
-    StandIn(table='s', run='run', where='')
+    >>> selected_rows(parse_one("SELECT id FROM s WHERE run = :run AND id > 1"), tables)
+    StandIn(table='s', run='run', where='id > 1')
     >>> selected_rows(parse_one("SELECT id + 1 AS id FROM s"), tables) is None
     True
     """
@@ -51,6 +51,9 @@ def selected_rows(query: exp.Expr, schemas: Mapping[str, Schema]) -> StandIn | N
     if source is None or any(value for key, value in query.args.items() if key not in PLAIN[:3]):
         return None
     table = source.this
+    if isinstance(table, exp.Subquery) and not table.args.get("pivots"):
+        whole = _is_every(query.expressions) and query.args.get("where") is None
+        return selected_rows(table.this, schemas) if whole else None
     if not isinstance(table, exp.Table) or table.name.lower() not in known:
         return None
     for item in query.expressions:
@@ -67,16 +70,23 @@ def selected_rows(query: exp.Expr, schemas: Mapping[str, Schema]) -> StandIn | N
         return None
     for column in condition.find_all(exp.Column):
         column.set("table", None)
-    if condition.find(exp.Placeholder) is None:
-        return StandIn(name, "", condition.sql(DIALECT))
     run = schemas[name].columns[-1].name
-    of_run = (
-        isinstance(condition, exp.EQ)
-        and isinstance(condition.this, exp.Column)
-        and condition.this.name.lower() == run.lower()
-        and isinstance(condition.expression, exp.Placeholder)
+    parts = [*condition.flatten(unnest=False)] if isinstance(condition, exp.And) else [condition]
+    of_run = [part for part in parts if _is_of_run(part, run)]
+    rest = [part for part in parts if not _is_of_run(part, run)]
+    if len(of_run) > 1 or any(part.find(exp.Placeholder) is not None for part in rest):
+        return None
+    return StandIn(name, run if of_run else "", " AND ".join(part.sql(DIALECT) for part in rest))
+
+
+def _is_of_run(part: exp.Expr, run: str) -> bool:
+    """Return whether a condition is that a column has the value of a parameter."""
+    return (
+        isinstance(part, exp.EQ)
+        and isinstance(part.this, exp.Column)
+        and part.this.name.lower() == run.lower()
+        and isinstance(part.expression, exp.Placeholder)
     )
-    return StandIn(name, run) if of_run else None
 
 
 def merge_source(

@@ -122,6 +122,14 @@ def test_queries_that_are_not_merged(outer, inner):
     [
         ("select id, day from s", ("s", "", "")),
         ("select * from S where S.id is not null", ("s", "", "NOT id IS NULL")),
+        ("select * from (select id from s where id > 1) as v", ("s", "", "id > 1")),
+        ("select id from (select id, day from s) as v where day > 1", None),
+        ("select id from s where kind = :kind", ("s", "kind", "")),
+        (
+            "select id from s where kind = :kind and (id > 1 or day > 2)",
+            ("s", "kind", "(id > 1 OR day > 2)"),
+        ),
+        ("select id from s where id = :id", None),
         ("select id as day from s", None),
         ("select id from s group by id", None),
         ("select id from s qualify row_number() over (partition by id order by day) = 1", None),

@@ -15,6 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.schema import Column
+from isolitmus.model.sql.types import column_type
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.disk.input_files import DEEPEST, inner_values, is_deeper, read_bytes
 
@@ -31,6 +33,7 @@ __all__ = [
     "DeclaredInvariant",
     "read_catalog",
     "read_manifest",
+    "spark_column",
 ]
 
 LARGEST = 2**28
@@ -52,6 +55,18 @@ class DbtColumn(Struct, frozen=True):
     data_type: str | None = None
     description: str = ""
     quote: bool | None = None
+
+
+def spark_column(name: str, type_: str | None) -> Column | None:
+    """Return a column, or None if its type is not one of Spark's.
+
+    Examples
+    --------
+    >>> spark_column("id", "long").ddl(), spark_column("id", "number") is None
+    ('id BIGINT', True)
+    """
+    found = None if type_ is None else column_type(type_)
+    return None if found is None else Column(name, found)
 
 
 class _DependsOn(Struct, frozen=True):

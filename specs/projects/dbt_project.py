@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.schema import Column, Schema
-from isolitmus.model.sql.types import column_type
 from isolitmus.specs.disk.input_files import is_there
 from isolitmus.specs.projects.dbt_branches import find_branches, render_hook
-from isolitmus.specs.projects.dbt_manifest import DbtSource, read_catalog, read_manifest
+from isolitmus.specs.projects.dbt_graph import choose_job_names, has_concurrent_batches, jobs_before
+from isolitmus.specs.projects.dbt_manifest import (
+    DbtSource,
+    read_catalog,
+    read_manifest,
+    spark_column,
+)
 from isolitmus.specs.projects.dbt_writes import (
     END,
     START,
@@ -53,8 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["DbtJob", "DbtProject", "DbtTable", "read_dbt_project"]
 
 REFRESH = "full_refresh"
-FEW = 3
-"""Most columns that a message names."""
+FEW = 3  # columns that a message names
 BATCH_STEP = {"day": "date_add({start}, 1)"}
 """End of a batch, where it is a function of its start that conditions on parameters may have."""
 
@@ -220,7 +224,7 @@ class _ProjectReader:
         jobs: dict[str, DbtJob] = {}
         refreshes: list[DbtJob] = []
         staging: list[DbtTable] = []
-        names = _job_names(self.nodes)
+        names = choose_job_names(self.nodes)
         for node in self.nodes:
             name = names[node.unique_id]
             if node.resource_type == "seed":
@@ -233,7 +237,7 @@ class _ProjectReader:
                 if node.materialized == "incremental":
                     refreshes.append(self._refresh(f"{name}_{REFRESH}", node))
         hooks = [*self._operations("on-run-start"), *self._operations("on-run-end")]
-        before = _earlier(self.manifest, jobs)
+        before = jobs_before(self.manifest, {key: job.name for key, job in jobs.items()})
         starts = {job.name for job in hooks if job.name == "on_run_start"}
         for job in jobs.values():
             before[job.name] = before.get(job.name, frozenset()) | starts
@@ -270,7 +274,7 @@ class _ProjectReader:
             schema = self.schemas.get(name)
             known = [] if schema is None else [*schema.columns]
             named = {column.name.lower() for column in known}
-            said = [_column(one.name, one.data_type) for one in node.columns.values()]
+            said = [spark_column(one.name, one.data_type) for one in node.columns.values()]
             known += [one for one in said if one is not None and one.name.lower() not in named]
             if known:
                 yield name, tuple(known)
@@ -356,10 +360,10 @@ class _ProjectReader:
         if given := self.declared.get(self.names[key]):
             return given, "ddl"
         if found := self.catalog.get(key):
-            columns = [_column(one.name, one.type) for one in found]
+            columns = [spark_column(one.name, one.type) for one in found]
             if all(columns):
                 return tuple(one for one in columns if one is not None), "catalog"
-        declared = [_column(one.name, one.data_type) for one in node.columns.values()]
+        declared = [spark_column(one.name, one.data_type) for one in node.columns.values()]
         if declared and all(declared):
             return tuple(one for one in declared if one is not None), "yaml"
         for query in queries:
@@ -483,24 +487,18 @@ class _ProjectReader:
             return DbtJob(name, node.place, node.raw_code, (), (), problem, node=node.unique_id)
         return DbtJob(
             name, node.place, node.raw_code, statements, opaque, "", where, parameters,
-            node.unique_id, staged, bool(where) and self._has_concurrent_batches(node),
+            node.unique_id, staged, bool(where) and has_concurrent_batches(self.manifest, node),
         )  # fmt: skip
 
     def _without_columns(self, queries: Sequence[str]) -> str:
         """Return why the columns of a table are not known, and what to do."""
         found = uncertain_columns(self._inlined(queries[0]), self.schemas) if queries else ()
         named = ", ".join(found[:FEW]) + (" and others" if len(found) > FEW else "")
-        types = f"the type{'' if len(found) == 1 else 's'} of {named}"
-        why = f": {types} in its query {'is' if len(found) == 1 else 'are'} not certain"
+        why = f": no certain type of {named} in its query"
         return (
             f"the columns of its table are not known{why if found else ''}; run dbt docs generate,"
             " give its CREATE TABLE by --ddl, or declare all columns with data_type"
         )
-
-    def _has_concurrent_batches(self, node: DbtNode) -> bool:
-        """Return whether dbt may run batches of a model at the same time; dbt-spark never does."""
-        said = node.config.get("concurrent_batches")
-        return self.manifest.adapter == "databricks" and said is not False
 
     def _refresh(self, name: str, node: DbtNode) -> DbtJob:
         """Return the job of a run of an incremental model with ``--full-refresh``."""
@@ -598,37 +596,3 @@ class _ProjectReader:
         ]
         if statements:
             yield DbtJob(name, place, raw, tuple(statements), ())
-
-
-def _column(name: str, type_: str | None) -> Column | None:
-    """Return a column, or None if its type is not one of Spark's."""
-    found = None if type_ is None else column_type(type_)
-    return None if found is None else Column(name, found)
-
-
-def _job_names(nodes: Sequence[DbtNode]) -> dict[str, str]:
-    """Return a unique name of a job for each node."""
-    found: dict[str, str] = {}
-    for node in nodes:
-        version = "" if node.version is None else f"_v{node.version}"
-        plain = re.sub(r"\W", "_", f"{node.name}{version}")
-        plain = plain if re.match(r"[A-Za-z_]", plain) else f"job_{plain}"
-        names = [
-            plain,
-            f"{node.package_name}_{plain}",
-            *(f"{plain}_{k}" for k in range(2, len(nodes) + 2)),
-        ]
-        found[node.unique_id] = next(one for one in names if one not in found.values())
-    return found
-
-
-def _earlier(manifest: DbtManifest, jobs: Mapping[str, DbtJob]) -> dict[str, frozenset[str]]:
-    """Return the jobs that one invocation runs before each job, by the graph of the project."""
-    above: dict[str, frozenset[str]] = {}
-    for key, node in manifest.nodes.items():
-        parents = [one for one in node.depends_on.nodes if one in above]
-        found = frozenset().union(
-            *(above[one] for one in parents), (one for one in parents if one in jobs)
-        )
-        above[key] = found
-    return {job.name: frozenset(jobs[one].name for one in above[key]) for key, job in jobs.items()}

@@ -270,7 +270,7 @@ def test_a_table_without_columns_is_told(tmp_path):
     (target / "target" / "catalog.json").unlink()
     work = workload(str(target), ddl=HOOKS)
     assert unread(work)["orders"] == (
-        "the columns of its table are not known: the type of x in its query is not certain"
+        "the columns of its table are not known: no certain type of x in its query"
     )
 
 

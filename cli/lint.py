@@ -152,6 +152,10 @@ def lint(
     known: dict[str, BaselineEntry] = {}
     if settings.baseline is not None and not update_baseline:
         known = read_baseline(settings.baseline)
+    if not paths:
+        settings.check_files("paths")
+    if ddl is None:
+        settings.check_files("ddl")
     names = paths or [str(path) for path in settings.paths]
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
@@ -159,7 +163,8 @@ def lint(
     workload, comments = read_lint_sources(
         names, settings, whole=not paths, store=None if no_cache else cache
     )
-    under = choose_protocol(workload, settings.level)
+    place = settings.place_of("level") if level is None else ""
+    under = choose_protocol(workload, settings.level, place)
     with progress(f"lint {workload.name}") as tell:
         result = lint_workload(
             workload, under, settings, comments, cache=cache, tell=tell, budget=budget

@@ -122,8 +122,11 @@ def choose_workload(
     return ChosenWorkload(found, tuple(records))
 
 
-def choose_protocol(found: Workload, level: str | None) -> Spec:
-    """Return the protocol of a level or of this name, by default that of the workload's tables."""
+def choose_protocol(found: Workload, level: str | None, place: str = "") -> Spec:
+    """Return the protocol of a level or of this name, by default that of the workload's tables.
+
+    `place` is the place of a setting that says the level.
+    """
     wanted = level or found.level or "Serializable"
     settings = {
         protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
@@ -132,8 +135,9 @@ def choose_protocol(found: Workload, level: str | None) -> Spec:
     name = databricks_protocol(folded.get(wanted.lower(), wanted))
     if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
         meant = near(wanted, [*settings, *protocols()])
+        said = f"{place}: unknown level" if place else "unknown --level"
         raise IsolitmusError(
-            f"unknown --level '{wanted}'{meant if 'did you mean' in meant else ''}; give"
+            f"{said} '{wanted}'{meant if 'did you mean' in meant else ''}; give"
             " Serializable, WriteSerializable or a protocol (isolitmus show protocols)"
         )
     return protocol(name)

@@ -132,6 +132,8 @@ class JobReader:
     """Tables that jobs write to."""
     texts: tuple[str, ...] = ()
     """Statements of all jobs."""
+    hints: Mapping[str, Schema] = field(default_factory=dict)
+    """Some columns of tables without DDL, by name in lower case."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
     passed: list[str] = field(default_factory=list)
@@ -305,7 +307,10 @@ class JobReader:
             # a text that does not parse determines nothing
             with suppress(SqlError), well_formed(written, label):
                 text, sources = replace_undeclared_sources(
-                    creation_as_overwrite(written) or written, schemas, by_run=False
+                    creation_as_overwrite(written) or written,
+                    schemas,
+                    by_run=False,
+                    hints=self.hints,
                 )
                 schemas |= {one.schema.name: one.schema for one in sources}
                 syntax = Syntax(text, label)
@@ -430,13 +435,17 @@ class JobReader:
         """Return a statement with a table in place of each table without DDL that it reads."""
         if (unparsed := replace_unparsed_query(text, self.schemas)) is not None:
             made, name, query = unparsed
-            other, sources = replace_undeclared_sources(made, self.schemas, types)
+            other, sources = replace_undeclared_sources(made, self.schemas, types, hints=self.hints)
             if [one.name for one in sources] == [name]:
                 return other, (replace(sources[0], query=query),)
         overwrite = creation_as_overwrite(text)
         if overwrite is None:
-            return replace_undeclared_sources(text, self.schemas, types, versions=versions)
-        other, found = replace_undeclared_sources(overwrite, self.schemas, types, versions=versions)
+            return replace_undeclared_sources(
+                text, self.schemas, types, versions=versions, hints=self.hints
+            )
+        other, found = replace_undeclared_sources(
+            overwrite, self.schemas, types, versions=versions, hints=self.hints
+        )
         created = overwrite_as_creation(other, text, self.schemas) if found else None
         return (text, ()) if created is None else (created, found)
 

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["JobSchedule", "find_job_schedule", "read_apart", "read_job_schedule"]
+__all__ = [
+    "JobSchedule",
+    "find_job_schedule",
+    "find_settings_table",
+    "read_apart",
+    "read_job_schedule",
+]
 
 ScheduleKind = Literal["dbt projects", "Databricks bundles", "SQL files"]
 """Kind of the jobs that a schedule is about."""
@@ -170,18 +176,32 @@ def _listed(names: tuple[str, ...]) -> str:
 
 def find_job_schedule(*folders: Path) -> JobSchedule:
     """Return the schedule of the first of these folders that has one, or the default."""
+    node = find_settings_table("schedule", *folders)
+    return JobSchedule() if node is None else read_job_schedule(node)
+
+
+def find_settings_table(key: str, *folders: Path) -> Node | None:
+    """Return a table of ``isolitmus.toml`` or ``pyproject.toml`` in the first of these folders that
+    has it; None if none has.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> find_settings_table("schedule", Path("no such folder")) is None
+    True
+    """
     for file, path in ((folder / name, path) for folder in folders for name, path in CONFIGURATION):
         if not is_file(file):
             continue
-        node = Source(file.name, read_text(file, LitmusError)).node()
-        for key in path:
-            if not isinstance(node.value.get(key), dict):
+        node = Source(file.name, read_text(file, LitmusError), file).node()
+        for part in path:
+            if not isinstance(node.value.get(part), dict):
                 break
-            node = node.at(key)
+            node = node.at(part)
         else:
-            if "schedule" in node:
-                return read_job_schedule(node.inner("schedule"))
-    return JobSchedule()
+            if key in node:
+                return node.inner(key)
+    return None
 
 
 def read_job_schedule(node: Node) -> JobSchedule:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.lint_rule import chosen_codes, codes_of, unknown_code
@@ -72,6 +73,25 @@ class LintSettings:
     """Which jobs never overlap, and which parameters are shared or distinct."""
     invariants: Node | None = None
     """Invariants that the jobs are meant to keep, by name."""
+    node: Node | None = None
+    """Table with the settings."""
+
+    def place_of(self, key: str) -> str:
+        """Return the file and line of a key; empty if the settings do not have it."""
+        if self.node is None or key not in self.node:
+            return ""
+        return self.node.source.place(self.node.under(key))
+
+    def check_files(self, key: Literal["paths", "ddl"]) -> None:
+        """Refuse a path of a key that does not exist, at the line of the key."""
+        if self.node is None or key not in self.node:
+            return
+        given = _texts(self.node, key) if key == "paths" else (_text(self.node, key) or "",)
+        for one in given:
+            path, where = self.root / one, self.node.under(key)
+            if not (is_file(path) if key == "ddl" else is_there(path)):
+                kind = "file" if key == "ddl" else "file or folder"
+                self.node.refuse(f"{where}: no {kind} '{one}'", where)
 
     @property
     def codes(self) -> frozenset[str]:
@@ -192,6 +212,7 @@ def read_settings(path: Path) -> LintSettings:
         tuple((pattern, _selectors(per_file, pattern)) for pattern in per_file.value),
         schedule,
         node.inner("invariants", {}) if "invariants" in node else None,
+        node,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +19,7 @@ from isolitmus.specs.files.ignore_comments import read_ignore_comments
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
 from isolitmus.specs.files.toml_reader import Source
-from isolitmus.specs.files.workload_file import build_workload, read_invariants
+from isolitmus.specs.files.workload_file import build_workload, with_invariants
 from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 
 if TYPE_CHECKING:
@@ -67,11 +66,7 @@ def read_lint_sources(
         If a path does not exist or holds no SQL, or if no table is declared.
     """
     found = _read_sources(names, settings, store, whole=whole)
-    if settings.invariants is None:
-        return found
-    work = found.workload
-    stated = read_invariants(settings.invariants, work.tables, work.statements, work.stand_ins)
-    return found._replace(workload=replace(work, invariants=(*work.invariants, *stated)))
+    return found._replace(workload=with_invariants(found.workload, settings.invariants))
 
 
 def _read_sources(

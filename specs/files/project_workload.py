@@ -211,7 +211,7 @@ def build_project_workload(
         jobs={name: _with_staged(job, project, name) for name, job in work.jobs.items()},
         apart=work.apart | apart,
         left_out=tuple(_of_views(work.left_out, project)) + tuple(told),
-        unread=(*work.unread, *unread),
+        unread=(*(_of_model(one, project, jobs) for one in work.unread), *unread),
         distinct=(*work.distinct, *(["batch_start"] if meet else [])),
         schedule=str(schedule),
     )
@@ -355,7 +355,7 @@ class _Document(NamedTuple):
         stated = JobSchedule(place=self.schedule.place, node=self.schedule.node)
         return build_workload(
             Node(whole, "", Source(name)), name, sources=sources, logged=self.logged,
-            schedule=stated, each=True, store=self.store,
+            schedule=stated, each=True, store=self.store, hints=self.project.hints,
         )  # fmt: skip
 
 
@@ -417,6 +417,26 @@ def _unread(job: DbtJob, project: DbtProject, folder: Path | None) -> UnreadStat
         tables,
         _source(job, folder).span(0, 0),
     )
+
+
+def _of_model(one: UnreadStatement, project: DbtProject, jobs: Sequence[DbtJob]) -> UnreadStatement:
+    """Return a statement that is not understood, with the reason why the table of a model that it
+    names is not known.
+    """
+    named = re.match(r"unknown table '(\w+)'", one.problem)
+    table = next((t for t in project.tables if named and t.name.lower() == named[1].lower()), None)
+    if named is None or table is None:
+        return one
+    own = next((job for job in jobs if job.node == table.node), None)
+    model = table.node.rpartition(".")[2]
+    if own is not None and own.name != one.job and own.problem:
+        why = f"{own.place}: {own.problem}"
+    elif table.columns:
+        why = _problem(table) or "its declaration is not understood"
+    else:
+        why = "its columns are not known; run dbt docs generate, or declare all with data_type"
+    problem = f"the table {table.name} of the model {model} is not known, because {why}"
+    return replace(one, problem=problem)
 
 
 def _with_staged(job: Any, project: DbtProject, name: str) -> Any:

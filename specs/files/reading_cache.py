@@ -124,7 +124,10 @@ class CachedJobReader:
         self._state: str | None = None
         """Digest of all that jobs are read with; None if it cannot be told."""
         if store is not None:
-            given = reader.schemas, reader.shared, reader.formats, reader.besides, reader.written
+            given = (
+                reader.schemas, reader.shared, reader.formats, reader.besides, reader.written,
+                reader.hints,
+            )  # fmt: skip
             self._state = _key("reader", given)
 
     def job(self, name: str, node: Node, spans: Sequence[tuple[int, int]] = ()) -> Job:

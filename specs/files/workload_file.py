@@ -352,6 +352,7 @@ def build_workload(
     partial: bool = False,
     whole: bool = True,
     store: ReadingStore | None = None,
+    hints: Mapping[str, Schema] | None = None,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -381,6 +382,8 @@ def build_workload(
         Whether these are all jobs of the schedule, so that it must not name others.
     store : ReadingStore, optional
         Readings of earlier runs.
+    hints : mapping of str to Schema, optional
+        Some columns of tables without DDL, by name in lower case.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
@@ -399,7 +402,7 @@ def build_workload(
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)
-    reader = JobReader(schemas, shared, formats, besides, written, texts)
+    reader = JobReader(schemas, shared, formats, besides, written, texts, hints or {})
     kept = CachedJobReader(reader, store)
     jobs: dict[str, Job] = {}
     if not given.value and not partial:
@@ -464,6 +467,14 @@ def read_invariants(
             node.value, schemas, written, node.place, name=name, stand_ins=stand_ins
         )
     return tuple(found)
+
+
+def with_invariants(work: Workload, given: Node | None) -> Workload:
+    """Return the workload with the invariants of a table ``[invariants]`` of settings as well."""
+    if given is None:
+        return work
+    stated = read_invariants(given, work.tables, work.statements, work.stand_ins)
+    return replace(work, invariants=(*work.invariants, *stated))
 
 
 def written_by(statements: Iterable[JobStatement]) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import read_text, shipped_files
+from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
+from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
-from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_file import read_workload, with_invariants
 from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.model.workload import JobStatement
+    from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.recorded_functions import FunctionRunner
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
@@ -76,15 +78,17 @@ def workload(
         from isolitmus.specs.files.project_workload import read_project_workload
 
         home = folder if folder.is_dir() else folder.absolute().parent.parent
-        return read_project_workload(manifest, home, split_statements, ddl, logged)
+        work = read_project_workload(manifest, home, split_statements, ddl, logged)
+        return with_invariants(work, find_settings_table("invariants", *_settings_folders(home)))
     if folder is not None and (root := find_bundle(folder)) is not None:
         _refuse_functions(run, f"{folder} is a Databricks bundle")
         from isolitmus.specs.files.bundle_workload import read_bundle_workload
 
-        return read_bundle_workload(root, ddl, logged).workload
+        work = read_bundle_workload(root, ddl, logged).workload
+        places = _settings_folders(root.parent)
+        return with_invariants(work, find_settings_table("invariants", *places))
     if folder is not None and folder.is_dir():
-        paths = sql_files(folder, ddl)
-        return files_workload(paths, folder, ddl=ddl, logged=logged, run=run)
+        return _of_folder(folder, ddl, logged, run)
     texts = [name for name in names if name.endswith(".sql")]
     if texts or (run is not None and not names):
         other = next((name for name in names if name not in texts), None)
@@ -110,6 +114,42 @@ def workload(
             " NAME.sql, or their folder"
         )
     return read_workload(read_text(path, LitmusError), path.stem, path, logged, run)
+
+
+def _of_folder(
+    folder: Path,
+    ddl: Path | None,
+    logged: Sequence[LoggedDeclaration],
+    run: FunctionRunner | None,
+) -> Workload:
+    """Return the workload of a folder of SQL files, under the schedule and with the invariants of
+    its settings.
+    """
+    places = _settings_folders(folder)
+    node = find_settings_table("schedule", *places)
+    schedule = None if node is None else read_job_schedule(node).of("SQL files")
+    own = node is not None and node.source.path == places[0] / node.source.label
+    work = files_workload(
+        sql_files(folder, ddl),
+        folder,
+        ddl=ddl,
+        logged=logged,
+        run=run,
+        schedule=schedule,
+        whole=own,
+    )
+    if schedule is not None:
+        said = f"What may overlap is what [schedule] says ({schedule.place})."
+        work = replace(work, left_out=(*work.left_out, said))
+    return with_invariants(work, find_settings_table("invariants", *places))
+
+
+def _settings_folders(folder: Path) -> tuple[Path, ...]:
+    """Return the folders in which settings are looked for: this one, and the current one if that is
+    above it.
+    """
+    above = real_path(folder).is_relative_to(real_path(Path()))
+    return (folder, Path()) if above else (folder,)
 
 
 def _refuse_functions(run: FunctionRunner | None, given: str) -> None:

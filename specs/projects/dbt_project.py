@@ -35,7 +35,7 @@ from isolitmus.specs.projects.relation_names import (
     put_with,
 )
 from isolitmus.specs.sql.common_tables import inline_with
-from isolitmus.specs.sql.result_types import infer_result_columns
+from isolitmus.specs.sql.result_types import infer_result_columns, uncertain_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["DbtJob", "DbtProject", "DbtTable", "read_dbt_project"]
 
 REFRESH = "full_refresh"
+FEW = 3
+"""Most columns that a message names."""
 BATCH_STEP = {"day": "date_add({start}, 1)"}
 """End of a batch, where it is a function of its start that conditions on parameters may have."""
 
@@ -143,6 +145,10 @@ class DbtProject(NamedTuple):
     """Tests that say which rows a table never has; ``table_names`` has the names of their tables.
     """
     assumptions: tuple[str, ...]
+    hints: Mapping[str, Schema]
+    """Columns that are known of views, and of tables of which not all are known, by name in lower
+    case.
+    """
 
     @property
     def table_names(self) -> dict[str, str]:
@@ -249,7 +255,25 @@ class _ProjectReader:
                 if one.node in self.tables or self.names.get(one.node) in self.views
             ),
             tuple(self._assumptions()),
+            {name.lower(): Schema(name, columns) for name, columns in self._hints()},
         )
+
+    def _hints(self) -> Iterator[tuple[str, tuple[Column, ...]]]:
+        """Yield the columns that are known of views, and of tables of which not all are known."""
+        every: list[DbtNode | DbtSource] = [*self.manifest.sources.values(), *self.nodes]
+        for node in every:
+            key = node.unique_id
+            name = self.names.get(key)
+            table = self.tables.get(key)
+            if name is None or (table is not None and table.columns):
+                continue
+            schema = self.schemas.get(name)
+            known = [] if schema is None else [*schema.columns]
+            named = {column.name.lower() for column in known}
+            said = [_column(one.name, one.data_type) for one in node.columns.values()]
+            known += [one for one in said if one is not None and one.name.lower() not in named]
+            if known:
+                yield name, tuple(known)
 
     def _assumptions(self) -> Iterator[str]:
         """Yield what is assumed about tables, their columns and compiled code."""
@@ -449,11 +473,8 @@ class _ProjectReader:
                 else:
                     columns = [column.name for column in table.columns]
                     write = build_incremental_run(node, self.manifest, query, columns)
-                    if not columns:
-                        node.refuse(
-                            "the columns of its table are not known; run dbt docs generate, or"
-                            " declare all columns with data_type"
-                        )
+                if not table.columns:
+                    node.refuse(self._without_columns(queries))
             statements, opaque = self._texts(write)
             if any(f":{START}" in text for text in statements):
                 where, parameters = self._batch(node)
@@ -464,6 +485,17 @@ class _ProjectReader:
             name, node.place, node.raw_code, statements, opaque, "", where, parameters,
             node.unique_id, staged, bool(where) and self._has_concurrent_batches(node),
         )  # fmt: skip
+
+    def _without_columns(self, queries: Sequence[str]) -> str:
+        """Return why the columns of a table are not known, and what to do."""
+        found = uncertain_columns(self._inlined(queries[0]), self.schemas) if queries else ()
+        named = ", ".join(found[:FEW]) + (" and others" if len(found) > FEW else "")
+        types = f"the type{'' if len(found) == 1 else 's'} of {named}"
+        why = f": {types} in its query {'is' if len(found) == 1 else 'are'} not certain"
+        return (
+            f"the columns of its table are not known{why if found else ''}; run dbt docs generate,"
+            " give its CREATE TABLE by --ddl, or declare all columns with data_type"
+        )
 
     def _has_concurrent_batches(self, node: DbtNode) -> bool:
         """Return whether dbt may run batches of a model at the same time; dbt-spark never does."""
@@ -526,10 +558,7 @@ class _ProjectReader:
         table = self._add_table(node.unique_id, node, node.relation_name, queries, more=more)
         write = build_snapshot_run(node, self.manifest)
         if not table.columns:
-            node.refuse(
-                "the columns of its table are not known; run dbt docs generate, or declare all"
-                " columns with data_type"
-            )
+            node.refuse(self._without_columns(queries))
         name = f"{table.name}__dbt_tmp"
         columns = (*table.columns, Column("dbt_change_type", "STRING"), Column("run", "BIGINT"))
         staging.append(

@@ -24,7 +24,11 @@ __all__ = [
 
 HIDDEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 """Strings and comments."""
-RESERVED = {"and", "from", "function", "join", "on", "select", "using", "values"}
+RESERVED = {
+    "and", "case", "cross", "except", "from", "full", "function", "group", "having", "inner",
+    "intersect", "join", "lateral", "left", "limit", "minus", "natural", "not", "null", "on", "or",
+    "order", "right", "select", "table", "union", "using", "values", "when", "where", "with",
+}  # fmt: skip
 """Words that are no name of a table without quotes."""
 WITH = re.compile(r"\s*with\b", re.IGNORECASE)
 

@@ -40,6 +40,7 @@ def inline_with(text: str) -> str:
         made = _inlined(tree, {})
     except _KeptError:
         return text
+    _project_values(made)
     found = made.sql(DIALECT)
     return found if statement_tree(found) == made else text
 
@@ -82,3 +83,36 @@ def _inlined(query: exp.Query, visible: Mapping[str, exp.Subquery]) -> exp.Query
             raise _KeptError
         table.replace(made)
     return query
+
+
+def _project_values(query: exp.Query) -> None:
+    """Put the column of an inner query in the place of a query that only selects it, where that is
+    a value in a condition: ``(SELECT at FROM (SELECT max(x) AS at FROM t) AS m)``.
+    """
+    for outer in [*query.find_all(exp.Select)]:
+        above = outer.parent
+        value = isinstance(above, exp.Subquery | exp.In) and not isinstance(
+            above.parent, exp.From | exp.Join
+        )
+        given = {key for key, part in outer.args.items() if part}
+        if not value or given != {"expressions", "from_"} or len(outer.expressions) != 1:
+            continue
+        source, column = outer.args["from_"].this, outer.expressions[0].unalias()
+        inner = source.this if isinstance(source, exp.Subquery) else None
+        if not isinstance(inner, exp.Select) or inner.args.get("distinct"):
+            continue
+        if source.args.get("joins") or source.args.get("pivots"):
+            continue
+        if source.args["alias"] is None or source.args["alias"].args.get("columns"):
+            continue
+        items = [
+            item
+            for item in inner.expressions
+            if isinstance(column, exp.Column)
+            and column.table.lower() in ("", source.alias.lower())
+            and item.alias_or_name.lower() == column.name.lower()
+            and isinstance(item, exp.Alias | exp.Column)
+        ]
+        if len(items) == 1:
+            inner.set("expressions", items)
+            outer.replace(inner)

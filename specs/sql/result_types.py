@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
 
-__all__ = ["infer_result_columns"]
+__all__ = ["infer_result_columns", "uncertain_columns"]
 
 CONDITIONS = ("where", "having", "qualify", "order", "limit")
 FRACTION = re.compile(r"0*(?P<whole>\d*)\.(?P<part>\d*)")
@@ -94,6 +94,29 @@ def infer_result_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[Colu
     >>> infer_result_columns("SELECT mine(id) AS x FROM s", tables) is None
     True
     """
+    listed = _result(text, schemas) or []
+    found = {name.lower(): Column(name, type_) for name, type_ in listed if type_}
+    return tuple(found.values()) if listed and len(found) == len(listed) else None
+
+
+def uncertain_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[str, ...]:
+    """Return the columns of a query's result whose types are not certain, as far as they have
+    names.
+
+    Examples
+    --------
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> tables = {"s": Schema("s", (Column("id", "BIGINT"),))}
+    >>> uncertain_columns("SELECT id, mine(id) AS x FROM s", tables)
+    ('x',)
+    """
+    return tuple(name for name, type_ in _result(text, schemas) or () if type_ is None)
+
+
+def _result(text: str, schemas: Mapping[str, Schema]) -> list[tuple[str, Type | None]] | None:
+    """Return the columns of a query's result, with their types if these are certain; None if the
+    names are not.
+    """
     tree = statement_tree(text)
     if not isinstance(tree, exp.Query):
         return None
@@ -109,9 +132,7 @@ def infer_result_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[Colu
         name.lower(): {column.name.lower(): column.type for column in schema.columns}
         for name, schema in schemas.items()
     }
-    listed = _Scope(known).result(full)
-    found = {name.lower(): Column(name, type_) for name, type_ in listed if type_}
-    return tuple(found.values()) if listed and len(found) == len(listed) else None
+    return _Scope(known).result(full)
 
 
 def _is_value(query: exp.Select) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -60,6 +61,7 @@ USING = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+NO_HINTS: Mapping[str, Schema] = MappingProxyType({})
 UNDERSTOOD = {"this", "db", "catalog", "alias", "sample", "version"}
 """Parts of a table in a query; any sample of any rows are any rows."""
 
@@ -100,14 +102,16 @@ def replace_undeclared_sources(
     *,
     by_run: bool = True,
     versions: bool = True,
+    hints: Mapping[str, Schema] = NO_HINTS,
 ) -> tuple[str, tuple[UndeclaredSource, ...]]:
     """Return a statement with a table of any rows in place of each table without DDL that it reads.
 
-    The columns are those that the statement uses. A column has the type of what it is compared
-    with, stored into, or cast to, else that of the written table's column of the same name, else
-    STRING. The text is returned unchanged if its table has no DDL, or it does not parse. Each run
-    has its own rows, unless ``by_run`` is False. With ``versions``, an older version of a table is
-    treated alike: a transaction does not record that it reads one, unless no files are skipped.
+    The columns are those that the statement uses. A column has the type in ``hints``, some columns
+    of tables without DDL by name in lower case; else the type of what it is compared with, stored
+    into, or cast to, else that of the written table's column of the same name, else STRING. The
+    text is returned unchanged if its table has no DDL, or it does not parse. Each run has its own
+    rows, unless ``by_run`` is False. With ``versions``, an older version of a table is treated
+    alike: a transaction does not record that it reads one, unless no files are skipped.
 
     Examples
     --------
@@ -139,7 +143,7 @@ run, with the columns id BIGINT, day DATE, kind STRING.
             return text, ()
         older = known.get(tables[0].name.lower()) if tables[0].args.get("version") else None
         if older is None:
-            columns, stars = _used(tree, tables, known)
+            columns, stars = _used(tree, tables, known, hints.get(tables[0].name.lower()))
         else:
             columns = {older.columns[i].name: older.columns[i].type for i in older.shown}
             stars = [*columns]
@@ -307,7 +311,10 @@ def _named_source(table: exp.Table) -> str:
 
 
 def _used(
-    tree: exp.Expr, tables: Sequence[exp.Table], known: Mapping[str, Schema]
+    tree: exp.Expr,
+    tables: Sequence[exp.Table],
+    known: Mapping[str, Schema],
+    hint: Schema | None = None,
 ) -> tuple[dict[str, Type], list[str]]:
     """Return the columns of an undeclared table that a statement uses, with their types, and the
     names of those that its stars stand for.
@@ -350,8 +357,9 @@ def _used(
     found = stars | {name: type_ or stars.get(name) for name, type_ in found.items()}
     same = {column.name.lower(): column.type for column in target.columns}
     folded = {name.lower(): name for name in reversed([*found])}
+    said = {} if hint is None else {column.name.lower(): column.type for column in hint.columns}
     columns = {
-        name: found[name] or same.get(name.lower(), "STRING")
+        name: said.get(name.lower()) or found[name] or same.get(name.lower(), "STRING")
         for name in found
         if folded[name.lower()] == name
     }

@@ -103,6 +103,21 @@ def test_exit_statuses(folder, call):
             {"isolitmus.toml": "paths = ['.']\n[schedule]\ndistinct = ['dya']"},
             "isolitmus.toml:3: distinct names 'dya', but no job has this parameter; did you mean",
         ),
+        (
+            ["."],
+            {"isolitmus.toml": "strict = true\nlevel = 'Serialisable'"},
+            "isolitmus.toml:2: unknown level 'Serialisable'; did you mean 'Serializable'",
+        ),
+        (
+            [],
+            {"isolitmus.toml": "\npaths = ['.', 'gone']"},
+            "isolitmus.toml:2: paths: no file or folder 'gone'",
+        ),
+        (
+            ["."],
+            {"pyproject.toml": "[tool.isolitmus]\nddl = 'gone.sql'"},
+            "pyproject.toml:2: tool.isolitmus.ddl: no file 'gone.sql'",
+        ),
         ([], {}, "no path to lint"),
         ([".", "--select", "ISO9"], {}, "--select: unknown rule 'ISO9'"),
         ([".", "--level", "Serialisable"], {}, "did you mean 'Serializable'"),

@@ -5,6 +5,7 @@ import pytest
 from isolitmus.model.errors import LitmusError
 from isolitmus.specs.files.job_schedule import JobSchedule, find_job_schedule, read_job_schedule
 from isolitmus.specs.files.toml_reader import Source
+from isolitmus.specs.files.workload_sources import workload
 
 BEFORE = {"a": (), "b": ("a",), "c": ("a", "b")}
 
@@ -98,3 +99,48 @@ def test_the_files_that_have_a_schedule(tmp_path):
     (tmp_path / "isolitmus.toml").write_text("title = 'x'\n", "utf-8")
     (tmp_path / "pyproject.toml").write_text("[tool]\nisolitmus = 3\n", "utf-8")
     assert find_job_schedule(tmp_path) == JobSchedule()
+
+
+SETTINGS = """
+[schedule]
+apart = [["load", "load"]]
+
+[invariants]
+one = "t: unique(id)"
+"""
+
+
+def jobs(folder):
+    folder.mkdir()
+    create = "CREATE TABLE t (id INT, day DATE) USING delta;"
+    (folder / "load.sql").write_text(f"{create}\nINSERT INTO t SELECT id, day FROM s", "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("place", ["jobs", "."])
+def test_a_folder_of_sql_has_the_schedule_and_the_invariants_of_its_settings(
+    place, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    folder = jobs(tmp_path / "jobs")
+    assert workload(str(folder)).apart == frozenset()
+    (tmp_path / place / "isolitmus.toml").write_text(SETTINGS, "utf-8")
+    found = workload(str(folder))
+    assert found.apart == {("load", "load")}
+    assert [one.name for one in found.invariants] == ["one"]
+    assert "What may overlap is what [schedule] says (isolitmus.toml:2)." in found.left_out
+
+
+def test_settings_of_an_unrelated_folder_do_not_count(tmp_path, monkeypatch):
+    folder = jobs(tmp_path / "jobs")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "isolitmus.toml").write_text(SETTINGS, "utf-8")
+    monkeypatch.chdir(tmp_path / "other")
+    assert workload(str(folder)).apart == frozenset()
+
+
+def test_a_job_that_a_schedule_of_its_folder_names_has_to_exist(tmp_path):
+    folder = jobs(tmp_path / "jobs")
+    (folder / "isolitmus.toml").write_text('schedule.apart = [["lod", "load"]]', "utf-8")
+    with pytest.raises(LitmusError, match=r"isolitmus.toml:1: schedule.apart: unknown job 'lod'"):
+        workload(str(folder))

@@ -269,7 +269,27 @@ def test_a_table_without_columns_is_told(tmp_path):
     target = project(tmp_path, change=without_types)
     (target / "target" / "catalog.json").unlink()
     work = workload(str(target), ddl=HOOKS)
-    assert unread(work)["orders"] == "the columns of its table are not known"
+    assert unread(work)["orders"] == (
+        "the columns of its table are not known: the type of x in its query is not certain"
+    )
+
+
+def test_a_statement_on_the_table_of_a_model_says_why_that_is_not_known(tmp_path):
+    def change(nodes):
+        code = "select id, mine(name) as name, amount from dev.customers"
+        nodes["model.shop.top_customers"] |= {"compiled_code": code, "raw_code": code}
+        nodes["model.shop.customers"]["config"]["post-hook"] = [
+            {"sql": "delete from dev.top_customers where id = 1", "transaction": True}
+        ]
+
+    target = project(tmp_path, change=change)
+    without_catalog_of(target, "top_customers")
+    work = workload(str(target), ddl=HOOKS)
+    problem = next(one.problem for one in work.unread if one.job == "customers")
+    assert problem.startswith(
+        "the table top_customers of the model top_customers is not known, because"
+        " models/marts/top_customers.sql: the columns of its table are not known"
+    )
 
 
 @pytest.mark.parametrize("name", ["orders", "dev.orders", "spark_catalog.`dev`.Orders"])
@@ -395,7 +415,10 @@ def test_a_table_that_is_no_table_of_the_model_is_passed_over(tmp_path):
     change = configured("orders", tblproperties={"delta.columnMapping.mode": "id"})
     work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
     assert any(line.startswith("The table orders is passed over:") for line in work.left_out)
-    assert unread(work)["orders"].startswith("unknown table 'orders'")
+    assert unread(work)["orders"].startswith(
+        "the table orders of the model orders is not known, because"
+    )
+    assert "columnMapping" in unread(work)["orders"]
 
 
 SMALL = json.loads((SHOP / "target" / "manifest.json").read_text("utf-8"))
@@ -587,3 +610,32 @@ def test_views_whose_queries_have_the_same_names_are_joined(tmp_path):
     work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
     assert unread(work) == {}
     assert not any(one.startswith("The view") for one in work.left_out)
+
+
+def test_the_types_that_a_yaml_file_declares_of_some_columns_of_a_source_are_used(tmp_path):
+    target = project(tmp_path, change=of("stg_events", compiled_code="select * from raw.events"))
+    catalog = target / "target" / "catalog.json"
+    given = json.loads(catalog.read_text("utf-8"))
+    del given["sources"]["source.shop.raw.events"]
+    catalog.write_text(json.dumps(given), "utf-8")
+    path = target / "target" / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    source = manifest["sources"]["source.shop.raw.events"]
+    source["columns"] = {
+        "kind": {"name": "kind", "data_type": "bigint"},
+        "id": {"name": "id", "description": "without a type"},
+    }
+    path.write_text(json.dumps(manifest), "utf-8")
+    work = workload(str(target), ddl=HOOKS)
+    said = [one for one in work.left_out if one.startswith("events has no DDL") and "kind" in one]
+    assert said
+    assert all("kind BIGINT" in one for one in said)
+
+
+def test_the_invariants_of_the_settings_of_a_project(tmp_path):
+    target = project(tmp_path)
+    text = '[invariants]\none = "event_days: not null(day)"\n'
+    (target / "isolitmus.toml").write_text(text, "utf-8")
+    names = [one.name for one in workload(str(target), ddl=HOOKS).invariants]
+    assert "one" in names
+    assert "orders: unique(id)" in names

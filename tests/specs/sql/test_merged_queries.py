@@ -34,6 +34,8 @@ WITH = {
     "used twice": "with a as (select id, day from s) select x.id, y.day from a x join a y on x.id = y.id",
     "columns of its own": "with a(n) as (select id from s) select n from a where n > 1",
     "in a subquery": "with a as (select id from t) select day from s where id in (select id from a)",
+    "a value": "with m as (select max(day) as seen, min(day) as d from t) select id from s where day > (select seen from m)",
+    "a value of a group": "with m as (select id, max(day) as seen from t group by id) select id from s where day in (select m.seen from m)",
     "a union": "with a as (select id from t union all select id from s) select count(*) as n from a",
 }
 
@@ -43,6 +45,13 @@ def test_a_query_without_with_has_the_same_rows(case, rows):
     found = inline_with(WITH[case])
     assert "with" not in found.lower()
     assert rows(found) == rows(WITH[case])
+
+
+def test_a_value_of_a_query_of_with_is_one_query():
+    found = inline_with(
+        "with m as (select max(day) as at from t) select id from s where day > (select at from m)"
+    )
+    assert found == "SELECT id FROM s WHERE day > (SELECT MAX(day) AS at FROM t)"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from os import getpid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.execution.duckdb_tables import columns_of, create_table
 from isolitmus.model.errors import LitmusError
@@ -83,6 +83,12 @@ def violated_queries(
         return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
     finally:
         duck.execute("ROLLBACK")
+
+
+def value_in_duckdb(text: str) -> Any:
+    """Return the value of an expression in DuckDB's SQL; duckdb.Error if it has none."""
+    found = _duck(getpid()).execute(f"SELECT {text}").fetchone()
+    return None if found is None else found[0]
 
 
 @cache

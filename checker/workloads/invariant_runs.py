@@ -22,12 +22,13 @@ from isolitmus.checker.workloads.counterexamples import (
     proposal_of,
     value_of,
 )
-from isolitmus.checker.workloads.query_witnesses import SIMPLE, unconfirmed_query
+from isolitmus.checker.workloads.query_witnesses import SIMPLE, computed_value, unconfirmed_query
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.invariant import BEFORE, Reference, TableVersions
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.sql.types import is_opaque
+from isolitmus.specs.sql.parameters import is_unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -213,11 +214,20 @@ class InvariantRuns:
     def _given(
         self, role: Participant, values: Mapping[str, Value], others: Mapping[str, Value]
     ) -> dict[str, Value]:
-        """Return the values of the parameters of one statement, by type where they are free."""
-        return {
+        """Return the values of the parameters of one statement, by type where they are free.
+
+        Raises NoValue for an expression without columns that DuckDB does not compute.
+        """
+        found = {
             name: values.get(name, None if is_opaque(type_) else others.get(type_, others["INT"]))
             for name, type_ in role.statement.types.items()
         }
+        computed = {
+            name: computed_value(name, type_, found)
+            for name, type_ in role.statement.types.items()
+            if is_unnamed(name)
+        }
+        return {**found, **computed}
 
     def _first(
         self, invariant: Invariant, draft: CounterexampleDraft, jobs: tuple[str, ...]

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import sqlglot
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.postconditions import violated_queries
+from isolitmus.checker.execution.postconditions import value_in_duckdb, violated_queries
+from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.parameters import bind_text
+from isolitmus.specs.sql.parameters import bind_text, is_unnamed
 from isolitmus.specs.sql.uninterpreted_sources import DIALECT, kept_tree
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
     from isolitmus.model.workload import QueryText, Workload
 
-__all__ = ["SIMPLE", "unconfirmed_query"]
+__all__ = ["SIMPLE", "computed_value", "unconfirmed_query"]
 
 SIMPLE: Mapping[str, Value] = {
     "INT": 1,
@@ -94,6 +96,38 @@ def unconfirmed_query(
                 " no rows of its tables were found for which it does"
             )
     return None
+
+
+def computed_value(text: str, type_: Type, values: Mapping[str, Value]) -> Value:
+    """Return the value of an expression without columns as DuckDB computes it.
+
+    Parameters
+    ----------
+    text : str
+        Expression in Spark's SQL.
+    type_ : str
+        Type of the value.
+    values : mapping of str to value
+        Parameters of its run, and ``current_date()``.
+
+    Raises
+    ------
+    NoValue
+        If DuckDB does not compute it.
+
+    Examples
+    --------
+    >>> computed_value("date_sub(:day, 7)", "DATE", {"day": date(2026, 1, 9)})
+    datetime.date(2026, 1, 2)
+    """
+    clocks = {"current_date()": SIMPLE["DATE"], "current_timestamp()": SIMPLE["TIMESTAMP"]}
+    given = {name: value for name, value in values.items() if not is_unnamed(name)}
+    bound = bind_text(text, {**clocks, **given})
+    try:
+        found: Value = value_in_duckdb(_in_duckdb(f"CAST({bound} AS {type_})"))
+    except Exception as error:
+        raise NoValue from error
+    return found.replace(tzinfo=None) if isinstance(found, datetime) else found
 
 
 def _rows_of_run(start: Database, table: str, run: Value) -> tuple[Row, ...]:

@@ -225,6 +225,10 @@ def read_job_schedule(node: Node) -> JobSchedule:
         first = [one.value] if isinstance(one.value, str) else one.value
         if not _are_names(first):
             one.refuse(f"{one} is {show_value(one.value)}; write a job or a list of jobs")
+        if name in first:
+            said = f"a job does not run after itself; write one_at_a_time = [{show_value(name)}]"
+            where = node.under("after")
+            node.refuse(f"{where}: {said}, so that no two of its runs overlap", where)
         after[name] = tuple(first)
     said = node.value.get("maintenance", True)
     maintenance = [said] if isinstance(said, str) else said

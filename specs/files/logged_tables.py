@@ -125,8 +125,15 @@ def _declared(name: str, metadata: LogMetadata, protocol: LogProtocol) -> TableD
     generated = (
         (column, str(known[COMPUTED])) for column, known in besides.items() if COMPUTED in known
     )
+    lengths = ((one["name"], logged_type(one)) for one in fields)
+    checked = (f"{column} {type_}" for column, type_ in lengths if type_.startswith("VARCHAR"))
     return TableDeclaration(
-        name, table, level, defaults=tuple(defaults), generated=tuple(generated)
+        name,
+        table,
+        level,
+        checked=tuple(checked),
+        defaults=tuple(defaults),
+        generated=tuple(generated),
     )
 
 
@@ -175,6 +182,8 @@ def _column(column: Mapping[str, Any]) -> str:
     """Return a column definition for CREATE TABLE."""
     name, besides = column["name"], column.get("metadata") or {}
     type_ = logged_type(column)
+    if type_.startswith("VARCHAR"):  # a string, of which writes check the length
+        type_ = "STRING"
     for key in besides:
         if not key.startswith(PASSED_OVER):
             raise NotModelled(f"its column {name} has {key}, of which the model knows nothing")

@@ -126,7 +126,7 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
         for column in schema.find_all(exp.ColumnDef)
         if any(isinstance(one.kind, exp.DefaultColumnConstraint) for one in column.constraints)
     )
-    checked = tuple(_checked(schema, place))
+    checked = tuple(_checked(schema, place, source=source))
     generated = (
         (column.name, one.kind.this.unnest().sql(DIALECT))
         for column in schema.find_all(exp.ColumnDef)
@@ -143,9 +143,22 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
     )
 
 
-def _checked(schema: exp.Schema, place: SqlText) -> Iterator[str]:
-    """Yield NOT NULL and CHECK constraints: a violation fails its own statement, and no other."""
+def _has_length(column: exp.Expr) -> bool:
+    """Return whether a column is VARCHAR(n): a STRING in Delta, of which writes check the length.
+
+    CHAR(n) is padded in addition, and compares without trailing blanks.
+    """
+    kind = column.args.get("kind")
+    return isinstance(kind, exp.DataType) and kind.this == exp.DType.VARCHAR
+
+
+def _checked(schema: exp.Schema, place: SqlText, *, source: bool) -> Iterator[str]:
+    """Yield NOT NULL and CHECK constraints, and the lengths of columns of a ``source``: a violation
+    fails its own statement, and no other.
+    """
     for column in schema.expressions:
+        if source and _has_length(column):
+            yield f"{column.name} {_type_text(column.args['kind'])}"
         for constraint in getattr(column, "constraints", ()):
             if isinstance(constraint.kind, exp.NotNullColumnConstraint):
                 yield f"{column.name} NOT NULL"
@@ -161,7 +174,8 @@ def _columns(schema: exp.Schema, place: SqlText, *, source: bool) -> Iterator[st
             continue
         if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
             place.refuse(column, f"'{place.written(column)}' is not a column; write NAME TYPE")
-        said = f"{column.name} {_type_text(column.args['kind'])}"
+        bounded = source and _has_length(column)
+        said = f"{column.name} {'STRING' if bounded else _type_text(column.args['kind'])}"
         for constraint in column.constraints:
             match constraint.kind:
                 case exp.GeneratedAsIdentityColumnConstraint(this=always) as identity:

@@ -554,6 +554,11 @@ def _apart(given: Node, jobs: Mapping[str, Job]) -> frozenset[tuple[str, str]]:
         for job in first:
             if job not in jobs:
                 node.refuse(f"{node}.after: unknown job '{job}'{near(job, jobs)}")
+        if name in first:
+            node.refuse(
+                f"{node}.after: a job does not run after itself; write alone = true, so that no two"
+                " of its runs overlap"
+            )
         after[name] = set(first)
     before = {name: set(first) for name, first in after.items()}
     for _ in filter(None, after.values()):  # transitive closure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import read_text, real_path, shipped_files
+from isolitmus.specs.disk.input_files import is_there, read_text, real_path, shipped_files
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
@@ -96,6 +96,9 @@ def workload(
             raise IsolitmusError(
                 f"'{other}' is not an SQL file, but the others are; give only NAME.sql files"
             )
+        for name in texts:
+            if not is_there(Path(name)):
+                raise UnknownName(f"no file '{name}'")
         if ddl is None and not logged and run is None:
             raise IsolitmusError(
                 "SQL files do not declare the table; add --ddl FILE or --table FOLDER"

@@ -256,7 +256,13 @@ class _ExpressionReader:
         operand = self.read(node)
         given = isinstance(operand, ex.Const | ex.Parameter) and not self.scope.place.plain
         if not (given or isinstance(operand, ex.ColumnRef)) or is_opaque(operand.type):
-            problem = "IS NULL is modelled for a column or a parameter, of a type that is"
+            written = self.scope.place.written(node)
+            if is_opaque(operand.type) and operand.type:
+                problem = f"IS NULL of '{written}', a value of type {operand.type}, {OUTSIDE}"
+                if operand.type.startswith("CHAR"):
+                    problem += f"; VAR{operand.type}, which is not padded, is modelled"
+            else:
+                problem = f"IS NULL of '{written}' {OUTSIDE}; use it on a column or a parameter"
             self.scope.place.refuse(node, problem, "opaque")
         return operand
 

@@ -425,6 +425,7 @@ HOW: Mapping[tuple[str, str], qu.JoinKind] = {
 OUTER = ("right", "full")
 """Joins that keep every row of their right side, with NULLs if it has no match."""
 BESIDE = f"a subquery together with a join {OUTSIDE}"
+NESTED = f"a subquery together with a nested query in FROM, or WITH, {OUTSIDE}"
 
 
 class JoinReader(QueryReader):
@@ -517,7 +518,7 @@ class JoinReader(QueryReader):
             scope = NameScope(self.place, (*sides, side), BESIDE)
             sources.append(qu.JoinSource(query, how, self.paired(part, scope, side)))
             sides.append(None if how in ("semi", "anti") else side)
-        scope = NameScope(self.place, tuple(sides), BESIDE)
+        scope = NameScope(self.place, tuple(sides), BESIDE if node.args.get("joins") else NESTED)
         vague = self.vague_groups(node)
         keys = () if vague else self.keys(scope, node.args.get("group"))
         grouped = not vague and (bool(keys) or any(map(aggregates, node.expressions)))

@@ -46,8 +46,9 @@ CLAUSES = (
     r"LOCATION\s+(?P<location>'[^']*'|\"[^\"]*\")",
 )
 ANY_CLAUSE = "|".join(re.sub(r"\?P<\w+>", "?:", one) for one in CLAUSES)
+COLUMNS = r"\s*(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?"
 FORM = re.compile(
-    HEAD + r"\s*(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?\s*USING\s+DELTA\b"
+    HEAD + COLUMNS + r"\s*USING\s+DELTA\b"
     rf"(?P<clauses>(?:\s*(?:{ANY_CLAUSE}))*)"
     r"\s*(?:AS\b(?P<query>.*\S))?\s*",
     re.IGNORECASE | re.DOTALL,
@@ -144,6 +145,10 @@ class TableCreationReader(DefinitionReader):
         found = FORM.fullmatch(self.text)
         how = None if found is None else _how(found)
         if found is None or how is None:
+            if _lacks_format(self.text):
+                self.outside(
+                    "it names no format; add USING delta after the table's name and columns"
+                )
             self.outside(WRITE_CREATE)
         schema = self.named(found["table"])
         clauses = self.clauses(found["clauses"])
@@ -269,6 +274,14 @@ class TableCreationReader(DefinitionReader):
             said = tuple(f"{n} {t}" for n, t in zip(names, types, strict=True))
             self.same(schema, "its columns are", said, _columns(schema))
         return query
+
+
+def _lacks_format(text: str) -> bool:
+    """Return whether a CREATE TABLE is supported with USING delta, and lacks only that."""
+    begun = re.match(HEAD + COLUMNS, text, re.IGNORECASE | re.DOTALL)
+    if begun is None:
+        return False
+    return FORM.fullmatch(f"{text[: begun.end()]} USING delta {text[begun.end() :]}") is not None
 
 
 def _how(found: re.Match[str]) -> df.How | None:

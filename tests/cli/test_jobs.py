@@ -146,6 +146,7 @@ def test_nothing_is_stopped(jobs, call):
 
 WRONG = {
     "no such file": (("gone.toml",), "cannot read gone.toml"),
+    "no such SQL file": (("gone.sql",), "no file 'gone.sql'"),
     "no such level": (("jobs.toml", "--level", "Strict"), "unknown --level 'Strict'"),
     "no such table": (("jobs.toml", "--table", "nowhere"), "nowhere: there is no such folder"),
     "DDL that a file has": (("jobs.toml", "--ddl", "x.sql"), "--ddl is for SQL files only"),

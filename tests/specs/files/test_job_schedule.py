@@ -67,6 +67,7 @@ REFUSED = {
     "apart = 3": "isolitmus.toml:2: schedule.apart is 3; expected a list",
     "threads = -1": "isolitmus.toml:2: schedule.threads is -1; write a number from 1",
     "after = { a = 3 }": "isolitmus.toml:2: schedule.after.a is 3; write a job or a list of jobs",
+    'after = { a = ["b", "a"] }': "isolitmus.toml:2: schedule.after: a job does not run after itself; write one_at_a_time = ['a'], so that no two of its runs overlap",
     "maintenance = 3": "isolitmus.toml:2: schedule.maintenance is 3; write true, false or a list of statements",
     'full_refresh = "yes"': "isolitmus.toml:2: schedule.full_refresh is 'yes'; expected true or false",
 }

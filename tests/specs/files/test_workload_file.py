@@ -16,7 +16,8 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.sql_jobs import split_statements
-from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.toml_reader import Node, Source
+from isolitmus.specs.files.workload_file import read_invariants, read_workload
 from isolitmus.specs.files.workload_sources import workload, workloads
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.syntax import Syntax
@@ -64,6 +65,10 @@ REFUSED = {
     "a truth value": (
         '[jobs.a]\nsql = "DELETE FROM t"\nparameters = { all = "BOOLEAN" }',
         "jobs.toml:4: jobs.a.parameters.all: BOOLEAN parameters are unsupported; write one job for TRUE and one for FALSE",
+    ),
+    "a job after itself": (
+        '[jobs.a]\nsql = "DELETE FROM t"\nafter = "a"',
+        "jobs.toml:4: jobs.a.after: a job does not run after itself; write alone = true, so that no two of its runs overlap",
     ),
     "orders that contradict each other": (
         '[jobs.a]\nsql = "DELETE FROM t"\nafter = "b"\n[jobs.b]\nsql = "TRUNCATE TABLE t"\nafter = "a"',
@@ -451,7 +456,7 @@ def test_files_of_sql_that_are_wrong(files):
     (files / "empty.sql").write_text("-- nothing\n;", "utf-8")
     with pytest.raises(IsolitmusError, match=r"empty\.sql contains no statement"):
         workload(str(files / "empty.sql"), ddl=files / "t.ddl")
-    with pytest.raises(IsolitmusError, match="cannot read"):
+    with pytest.raises(IsolitmusError, match="no file"):
         workload(str(files / "gone.sql"), ddl=files / "t.ddl")
 
 
@@ -769,6 +774,21 @@ def test_what_rows_have_to_meet_is_passed_over_and_said():
     )
     assert found.tables["t"].ddl() == "id INT, x INT"
     assert found.assumptions == ("No statement violates id NOT NULL or CHECK (x < 9) or CHECK (id > 0) of t.",)  # fmt: skip
+
+
+def test_a_length_is_a_constraint_of_a_string():
+    found = read(
+        '[jobs]\na = "DELETE FROM t WHERE code IS NULL"',
+        'ddl = "CREATE TABLE t (id INT, code VARCHAR(5), pad CHAR(3)) USING delta"',
+    )
+    assert found.tables["t"].ddl() == "id INT, code STRING, pad CHAR(3)"
+    assert found.assumptions == ("No statement violates code VARCHAR(5) of t.",)
+    stated = Node({"one": "unique(code)"}, "invariants", Source("isolitmus.toml"))
+    (one,) = read_invariants(stated, found.tables, found.statements, found.stand_ins)
+    assert one.name == "one"
+    stated = Node({"one": "unique(pad)"}, "invariants", Source("isolitmus.toml"))
+    with pytest.raises(IsolitmusError, match="IS NULL of 'pad', a value of type CHAR"):
+        read_invariants(stated, found.tables, found.statements, found.stand_ins)
 
 
 @pytest.mark.slow

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["JobAnswers", "PromiseAnswer", "writes_of"]
 
-OWNER = re.compile(r"\b(\w+)'s (?=:)")
+OWNER = re.compile(r"\b(\w+)'s (?=[:\w])")
 """Owner of a parameter in a condition."""
 LOSER, WINNER = "<loser>", "<winner>"
-NAMED = re.compile(rf"({LOSER}|{WINNER})'s (?=:)")
+NAMED = re.compile(rf"({LOSER}|{WINNER})'s (?=[:\w])")
 OTHER_RESULTS = "all runs found have the results of some serial order, though not its conflicts"
 
 

@@ -165,3 +165,28 @@ def test_two_tables_with_the_same_jobs_are_asked_about_once():
     alone = lint_workload(one, "delta-serializable", LintSettings(root=one.path))
     assert (done.asked, len(done.findings)) == (alone.asked, 3 * len(alone.findings))
     assert done.cached == 2 * alone.asked + alone.cached * 3
+
+
+@pytest.mark.parametrize("cut", ["current_date()", "add_months(current_date(), -1)"])
+def test_an_answer_from_the_cache_names_its_own_statements(cut):
+    """Also beside a parameter that has no name of its own."""
+    jobs = "".join(
+        f'[jobs.{name}_{table}]\nsql = "{sql.format(table=table, cut=cut)}"\n'
+        for table in ("t", "u")
+        for name, sql in (
+            ("erase", "DELETE FROM {table} WHERE day < {cut}"),
+            ("load", "INSERT INTO {table} VALUES (1, :day)"),
+        )
+    )
+    ddl = ", ".join(
+        f'"CREATE TABLE {table} (id INT, day DATE) USING delta PARTITIONED BY (day)"'
+        for table in ("t", "u")
+    )
+    work = read_workload(f"ddl = [{ddl}]\n{jobs}", "jobs")
+    answers = JobAnswers(work, protocol("delta-serializable"), AnswerCache(None))
+    by_name = {one.name: one for one in work.statements}
+    for table in ("t", "u"):
+        pair = by_name[f"erase_{table}"], by_name[f"load_{table}"]
+        conditions = [each for one in answers.meetings(*pair) for each in one.condition]
+        assert conditions == [f"erase_{table}'s {cut} is above load_{table}'s :day"]
+    assert answers.cached

@@ -394,6 +394,8 @@ def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
     ['x > 1 AND NOT (id IS NULL)', 'True']
     >>> asked("SELECT t.id FROM t JOIN s ON t.id = s.id WHERE s.id = 3")[1]
     False
+    >>> asked("SELECT t.id FROM t JOIN (SELECT id FROM s WHERE id = 3) q ON t.id = q.id")[1]
+    False
     """
     found = [_plain(source) for source in branch.sources]
     table = found[side]
@@ -401,7 +403,13 @@ def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
         return None, False
     said: Said = [(part, None) for part in ex.conjuncts(branch.where)]
     said += [(part, source) for source in branch.sources for part in ex.conjuncts(source.on)]
-    if not _certain(branch, side, said):
+    nested = {
+        pair
+        for k, other in enumerate(found)
+        if k != side and other is not None
+        for pair in _conditioned(other, k)
+    }
+    if not _certain(branch, side, said, nested):
         return None, False
     own = ex.conjuncts(table.where)
     if len(own) != sum(_alone(part, side) for part, _ in said):
@@ -424,6 +432,14 @@ def _plain(source: qu.JoinSource) -> qu.Select | None:
     if not isinstance(branch, qu.Select) or branch.keys or branch.grouped:
         return None
     return branch if all(isinstance(item, ex.ColumnRef) for item in branch.items) else None
+
+
+def _conditioned(table: qu.Select, side: int) -> Iterator[tuple[int, int]]:
+    """Yield the columns of a side that conditions of its own query are about."""
+    named = {column.index for part in ex.conjuncts(table.where) for column in columns_in(part)}
+    for k, item in enumerate(table.items):
+        if isinstance(item, ex.ColumnRef) and item.index in named:
+            yield side, k
 
 
 def _base(table: qu.Select, column: ex.ColumnRef) -> ex.ColumnRef:
@@ -463,8 +479,12 @@ def _of_both(
             yield part, source
 
 
-def _certain(branch: qu.Joined, side: int, said: Said) -> bool:
-    """Return whether no further condition can be inferred for a side."""
+def _certain(branch: qu.Joined, side: int, said: Said, nested: set[tuple[int, int]]) -> bool:
+    """Return whether no further condition can be inferred for a side.
+
+    ``nested`` are columns of other sides that their own queries have conditions on: Spark infers
+    these for what they are equated with (InferFiltersFromConstraints).
+    """
     own = branch.sources[side]
     outer = {k for k, source in enumerate(branch.sources) if source.how in ("left", "anti")}
     if any(source.how in ("right", "full") for source in branch.sources):
@@ -478,7 +498,7 @@ def _certain(branch: qu.Joined, side: int, said: Said) -> bool:
     if outer & named:  # a condition that NULL does not satisfy turns it into an inner join
         return False
     classes: dict[tuple[int, int], set[tuple[int, int]]] = {}
-    others: set[tuple[int, int]] = set()
+    others = {*nested}
     for part, source in said:
         if not columns_in(part) or ex.subqueries(part) or may_be_optimized(part):
             return False

@@ -145,7 +145,9 @@ def find_uninterpreted_sources(
 
     The value of an UPDATE becomes the maximum of the table's column, which may be any value, or
     NULL. The query must not read the table that the statement writes to, because the recorded reads
-    depend on it, unless the statement overwrites the whole table and thus reads all of it. The
+    depend on it, unless the statement overwrites the whole table and thus reads all of it. Nor may
+    an INSERT join its table with others: Spark infers conditions on its columns from those of the
+    query (InferFiltersFromConstraints), and Delta records them. The
     conditions that are true of its rows come with the table, and again without them, for a
     statement that is not understood with them.
 
@@ -176,6 +178,8 @@ def find_uninterpreted_sources(
     named = {each.alias.lower(): each for each in tree.find_all(exp.CTE)}
     own = set() if _of_all(tree, dynamic=dynamic) else {written_table(tree).lower()}
     stored_by = tree.expression if isinstance(tree, exp.Insert) else None
+    if stored_by is not None and _joins(stored_by, own):
+        return
     places = [*tree.find_all(exp.Select, exp.SetOperation, bfs=False)]
     if isinstance(tree, exp.Update):
         places = [one for one in places if _is_set_by(tree, one)]
@@ -303,6 +307,16 @@ def _conditions(rows: exp.Select) -> str:
     test = rows.args["where"].this
     parts = list(test.flatten())[1:] if isinstance(test, exp.And) else []
     return " AND ".join(one.sql(DIALECT) for one in parts)
+
+
+def _joins(query: exp.Expr, tables: Collection[str]) -> bool:
+    """Return whether a query joins one of some tables, named in lower case, with others."""
+    selects = (
+        table.find_ancestor(exp.Select)
+        for table in query.find_all(exp.Table)
+        if table.name.lower() in tables
+    )
+    return any(one is not None and one.args.get("joins") for one in selects)
 
 
 def _is_set_by(tree: exp.Update, query: exp.Expr) -> bool:

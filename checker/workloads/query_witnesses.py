@@ -45,7 +45,7 @@ SIMPLE: Mapping[str, Value] = {
 """Values on which nothing depends; other types have that of INT."""
 
 
-class _Asked(NamedTuple):
+class _NeededRows(NamedTuple):
     """Rows that a query has to return in one run."""
 
     table: str
@@ -81,7 +81,7 @@ def unconfirmed_query(
         Tables at the start.
     """
     needed = [
-        _Asked(table, query, values, values.get(schema.columns[-1].name), rows)
+        _NeededRows(table, query, values, values.get(schema.columns[-1].name), rows)
         for name, values in parameters.items()
         for table, query in workload.queries.items()
         if re.search(rf"\b{table}\b", test.transactions[name].sql)
@@ -137,7 +137,7 @@ def _rows_of_run(start: Database, table: str, run: Value) -> tuple[Row, ...]:
 
 
 def _may_return(
-    workload: Workload, invariants: Sequence[Invariant], test: Litmus, asked: _Asked
+    workload: Workload, invariants: Sequence[Invariant], test: Litmus, asked: _NeededRows
 ) -> bool:
     """Return whether DuckDB returns just these rows for the query, if its tables have some rows."""
     text = bind_text(asked.query.sql, asked.values)
@@ -178,7 +178,7 @@ def _in_duckdb(text: str) -> str:
     return sqlglot.transpile(text, read=DIALECT, write="duckdb")[0]
 
 
-def _differences(schema: Schema, asked: _Asked, text: str) -> Iterator[str]:
+def _differences(schema: Schema, asked: _NeededRows, text: str) -> Iterator[str]:
     """Yield the queries of what only the table has, and of what only the query returns."""
     own = ", ".join(column.name for column in schema.columns[:-1])
     run = f"{schema.columns[-1].name} = {literal(asked.run)}"
@@ -192,7 +192,7 @@ def _differences(schema: Schema, asked: _Asked, text: str) -> Iterator[str]:
 
 
 def _proposals(
-    tree: exp.Expr, asked: _Asked, schemas: Sequence[Schema]
+    tree: exp.Expr, asked: _NeededRows, schemas: Sequence[Schema]
 ) -> Iterator[dict[str, list[Row]]]:
     """Yield rows of the tables of a query: one for each row that it has to return, also without
     repetition, and also with its values in the columns that they are computed from.

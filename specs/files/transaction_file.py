@@ -405,7 +405,7 @@ def _more(write: DataFrameWrite, given: Node, context: TransactionContext) -> tu
             f" {len(declared.columns)} of {write.table} come first"
         )
     items = items[len(declared.columns) :]
-    names = tree.named_selects[len(declared.columns) :]
+    names = [one.output_name for one in tree.selects[len(declared.columns) :]]
     for name, item in zip(names, items, strict=True):
         taken = declared.index(name) is not None
         if taken or not NAME.fullmatch(name) or item == Const(None, "INT"):

@@ -121,7 +121,7 @@ def infer_types(statements: Iterable[Syntax], schemas: Mapping[str, Schema]) -> 
     >>> tables = {"t": Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))}
     >>> insert = "INSERT INTO t SELECT :n, day FROM t WHERE day >= :first AND id + :k > 0"
     >>> infer_types([Syntax(insert)], tables)
-    {'n': 'BIGINT', 'first': 'DATE'}
+    {'first': 'DATE', 'k': 'BIGINT', 'n': 'BIGINT'}
     >>> source = "(SELECT :n AS id) s ON t.id = s.id"
     >>> merge = f"MERGE INTO t USING {source} WHEN NOT MATCHED THEN INSERT *"
     >>> infer_types([Syntax(merge)], tables)

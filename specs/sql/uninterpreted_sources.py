@@ -42,7 +42,6 @@ __all__ = [
     "find_uninterpreted_sources",
     "folded_schemas",
     "free_name",
-    "infer_query_columns",
     "is_of_run",
     "statement_text",
     "statement_tree",
@@ -217,32 +216,6 @@ def find_uninterpreted_sources(
                 where := "" if rows is less else _conditions(rows),
                 None if columns is None else replace(columns, where=where, tables=tables),
             )
-
-
-def infer_query_columns(text: str, schemas: Mapping[str, Schema]) -> tuple[Column, ...] | None:
-    """Return the columns of a query; None if the name or type of one is not certain.
-
-    Examples
-    --------
-    >>> from isolitmus.model.schema import Column, Schema
-    >>> tables = {"t": Schema("t", (Column("id", "BIGINT"), Column("day", "DATE")))}
-    >>> found = infer_query_columns("SELECT day, count(*) AS n FROM db.t GROUP BY day", tables)
-    >>> [column.ddl() for column in found]
-    ['day DATE', 'n BIGINT']
-    >>> infer_query_columns("SELECT mine(id) AS x FROM t", tables) is None
-    True
-    """
-    tree = statement_tree(text)
-    if not isinstance(tree, exp.Select):
-        return None
-    found: dict[str, Column] = {}
-    full = _qualified(tree, schemas)
-    for item in full.selects if full is not None else ():
-        name, type_ = item.alias_or_name, _type(item.unalias(), tree)
-        if not name or type_ is None or name.lower() in found:
-            return None
-        found[name.lower()] = Column(name, type_)
-    return tuple(found.values()) or None
 
 
 def _with_named(query: exp.Expr, named: Mapping[str, exp.CTE]) -> exp.Expr:

@@ -263,6 +263,8 @@ GROWS = 'options = { mergeSchema = "true" }'
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "yes" }', "options.mergeSchema is 'yes'; known: true, false"),
         ('write = "append", query = "SELECT 1, 0, 2, 3 AS y", options = { mergeSchema = "true", dataChange = "false" }', "mergeSchema is modelled only for appends that change data"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3", {GROWS}', "'3' is not a new column; write VALUE AS NAME"),
+        (f'write = "append", query = "SELECT 1, 0, 1 + 1, 3", {GROWS}', "'3' is not a new column"),
+        (f'write = "append", query = "SELECT 1, 0, 1 + 1, 3 AS X", {GROWS}', "'3' is not a new column"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS X", {GROWS}', "'3' is not a new column"),
         (f'write = "append", query = "SELECT 1, 0, 2, NULL AS y", {GROWS}', "'NULL' is not a new column"),
         (f'write = "append", query = "SELECT 1, 0, 2, 3 AS y, 4 AS Y", {GROWS}', "adds a column twice"),

@@ -47,7 +47,6 @@ from isolitmus.specs.sql.job_statements import (
     unknown_verb,
     unsupported_reason,
 )
-from isolitmus.specs.sql.nested_queries import merge_nested_queries
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, is_unnamed, one_line, parameters
 from isolitmus.specs.sql.run_constants import unnamed_parameters
@@ -421,10 +420,9 @@ class JobReader:
         """Yield replacements of a query of a statement, the smallest queries first."""
         overwrite = creation_as_overwrite(syntax.text)
         if overwrite is None:
-            for one in find_uninterpreted_sources(
+            yield from find_uninterpreted_sources(
                 syntax.text, self.schemas, syntax.types, dynamic=dynamic
-            ):
-                yield replace(one, sql=merge_nested_queries(one.sql, self.schemas))
+            )
             return
         for one in find_uninterpreted_sources(overwrite, self.schemas, syntax.types):
             made = overwrite_as_creation(one.sql, syntax.text, self.schemas, typed=True)

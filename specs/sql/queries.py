@@ -493,7 +493,7 @@ class JoinReader(QueryReader):
             return None
         query = inner.this
         self.name(query)
-        return merge_source(node, query, source.alias_or_name, self.schemas)
+        return merge_source(node, query, source.alias_or_name or "q", self.schemas)
 
     def derived(self, node: exp.Expr) -> bool:
         """Return whether the rows of a FROM come from a query instead of a table."""

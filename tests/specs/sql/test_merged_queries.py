@@ -4,7 +4,10 @@ import duckdb
 import pytest
 from sqlglot import expressions as exp
 
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
+from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.sql.common_tables import inline_with
 from isolitmus.specs.sql.merged_queries import merge_source, selected_rows
 from isolitmus.specs.sql.uninterpreted_sources import statement_tree
@@ -139,3 +142,42 @@ def test_queries_that_are_not_merged(outer, inner):
 )
 def test_the_rows_of_a_table_that_a_query_selects(query, rows):
     assert selected_rows(statement_tree(query), TABLES) == rows
+
+
+LAST = "(SELECT max(ts) FROM dim)"
+DDL = """
+ddl = [
+    "CREATE TABLE dim (id INT, ts TIMESTAMP) USING delta",
+    "CREATE TABLE raw (id INT, ts TIMESTAMP) USING delta",
+]
+"""
+NEWEST = "row_number() OVER (PARTITION BY id ORDER BY ts DESC) AS rn"
+MERGE = "MERGE INTO dim USING ({}) s ON dim.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"SELECT id, ts FROM (SELECT *, {NEWEST} FROM raw) WHERE rn = 1 AND ts > {LAST}",
+        f"SELECT * FROM (SELECT id, ts FROM (SELECT *, {NEWEST} FROM raw) WHERE rn = 1) WHERE ts > {LAST}",
+        f"WITH new AS (SELECT id, ts FROM (SELECT *, {NEWEST} FROM raw) WHERE rn = 1) SELECT * FROM new WHERE ts > {LAST}",
+    ],
+)  # fmt: skip
+def test_an_incremental_load_is_predicted(source):
+    """As one whose source is a table."""
+
+    def words(query):
+        work = read_workload(f'{DDL}[jobs.load]\nsql = """{MERGE.format(query)}"""', "jobs")
+        assert work.unread == ()
+        return [
+            (one.word, one.exceptions)
+            for one in predict_workload(work, "delta-serializable").meetings
+        ]
+
+    assert words(source) == words(f"SELECT id, ts FROM raw WHERE ts > {LAST}")
+
+
+def test_what_stays_is_named():
+    query = f"SELECT id, ts FROM (SELECT id, ts FROM dim LIMIT 3) WHERE ts > {LAST}"
+    with pytest.raises(SqlError, match="together with a nested query in FROM"):
+        read_workload(f'{DDL}[jobs.load]\nsql = "INSERT INTO dim {query}"', "jobs")

@@ -86,25 +86,34 @@ class FunctionRecord:
     _texts: tuple[str, ...] = field(init=False, repr=False)
     """Statements and reads as its job has them: an INSERT on a decided path has the condition."""
     uncertain: str = field(init=False, default="", repr=False)
-    """Read on whose result later statements depend, without a condition in them."""
+    """Read on whose result later statements depend, without a condition in them, or which a job
+    reads again later than the program did.
+    """
 
     def __post_init__(self) -> None:
         used = {s.name: s.line for s in reversed(self.steps) if s.kind == "used"}
         object.__setattr__(self, "_used", used)
         texts = [s.sql for s in self.steps]
+        reads = {s.name: k for k, s in enumerate(self.steps) if s.kind == "read"}
         places = [k for k, s in enumerate(self.steps) if s.kind == "decided"]
         known = list(dict.fromkeys(self.steps[k].sql for k in places))
-        after = [s for k, s in self._numbered_statements if places and k > places[0]]
+        after = [k for k, _ in self._numbered_statements if places and k > places[0]]
+        open_ = []
         if after:
             last, one = self._numbered_statements[-1]
             guarded = guard_insert(one.sql, " AND ".join(known)) if last > places[-1] else None
             if guarded is not None and len(after) == 1:
                 texts[last] = guarded
             else:
-                reads = {s.name: s for s in self.steps if s.kind == "read"}
-                read = reads[self.steps[places[0]].name]
-                object.__setattr__(self, "uncertain", f"{read.call} ({self.place(read)})")
+                open_.append(reads[self.steps[places[0]].name])
         object.__setattr__(self, "_texts", tuple(texts))
+        ended = -1
+        for k, _ in self._numbered_statements:
+            open_ += [reads[n] for n in parameters(texts[k]) if reads.get(n, k) < ended]
+            ended = k
+        if open_:
+            read = self.steps[open_[0]]
+            object.__setattr__(self, "uncertain", f"{read.call} ({self.place(read)})")
 
     @property
     def name(self) -> str:

@@ -161,6 +161,19 @@ def test_whether_a_run_executes_several_statements_is_uncertain(paths, tmp_path)
     assert any("depends on count() (job.py:2)" in why for why in found.why)
 
 
+def test_a_result_that_is_read_before_another_statement_is_uncertain(paths):
+    """Its job would read it again after that statement."""
+    remove = statement(4, "DELETE FROM t WHERE id = 1")
+    for steps in (
+        [OF_T, remove, decided(2, "<= 0"), ADD],
+        [OF_T, remove, statement(3, "INSERT INTO t VALUES (1, :count_1, DATE '2026-01-01')")],
+    ):
+        _, work = paths(steps)
+        assert [*work.uncertain] == ["load"]
+    _, work = paths([remove, OF_T, decided(2, "<= 0"), ADD])
+    assert work.uncertain == {}
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -8,7 +8,6 @@ query on them.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +18,8 @@ from isolitmus.checker.execution.postconditions import value_in_duckdb, violated
 from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.sql.parameters import bind_text, is_unnamed
-from isolitmus.specs.sql.uninterpreted_sources import DIALECT, kept_tree
+from isolitmus.specs.sql.source_text import DIALECT
+from isolitmus.specs.sql.uninterpreted_sources import kept_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -217,7 +217,8 @@ def _proposals(
                 each[schema.name].append(tuple(values))
         once = {name: list(dict.fromkeys(rows)) for name, rows in each.items()}
         yield each
-        yield from [once] if once != each else []
+        if once != each:
+            yield once
         # of joined tables, some have one row for several of the others
         yield from ({**once, name: rows} for name, rows in each.items() if rows != once[name])
 
@@ -227,7 +228,7 @@ def _equalities(tree: exp.Expr) -> tuple[dict[str, Value], list[tuple[str, str]]
     other, by name.
     """
     fixed: dict[str, Value] = {}
-    equal: dict[tuple[str, str], None] = defaultdict()
+    equal: dict[tuple[str, str], None] = {}
     for part in tree.find_all(exp.EQ):
         a, b = part.this.unnest(), part.expression.unnest()
         if isinstance(a, exp.Column) and isinstance(b, exp.Column):

@@ -173,7 +173,7 @@ class RunRecord:
         return use
 
     def number_of_rows(self, name: str, value: int) -> NumberOfRows:
-        """Return a number of rows that the result of an action says, whose comparisons are told."""
+        """Return the number of rows that an action returned; its comparisons are recorded."""
 
         def tell(known: str) -> None:
             self._say(

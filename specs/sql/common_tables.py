@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.specs.sql.uninterpreted_sources import DIALECT, statement_tree
+from isolitmus.specs.sql.source_text import DIALECT
+from isolitmus.specs.sql.uninterpreted_sources import statement_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.source_text import DIALECT
 from isolitmus.specs.sql.table_creations import creation_query
-from isolitmus.specs.sql.uninterpreted_sources import DIALECT, folded_schemas, statement_tree
+from isolitmus.specs.sql.uninterpreted_sources import folded_schemas, statement_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

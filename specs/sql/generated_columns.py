@@ -22,9 +22,9 @@ from isolitmus.model.schema import GeneratedColumn
 from isolitmus.model.sql.query import items_of, unknown_parts
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.sql.quiet_sqlglot import parse_one
+from isolitmus.specs.sql.source_text import DIALECT
 from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.uninterpreted_sources import (
-    DIALECT,
     folded_schemas,
     statement_text,
     statement_tree,

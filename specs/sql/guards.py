@@ -8,7 +8,8 @@ from sqlglot import expressions as exp
 
 from isolitmus.specs.sql.parameter_types import merge_assignments
 from isolitmus.specs.sql.quiet_sqlglot import parse_one
-from isolitmus.specs.sql.uninterpreted_sources import DIALECT, statement_text, statement_tree
+from isolitmus.specs.sql.source_text import DIALECT
+from isolitmus.specs.sql.uninterpreted_sources import statement_text, statement_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify import qualify
 
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.types import (
@@ -30,8 +27,8 @@ from isolitmus.model.sql.types import (
 )
 from isolitmus.specs.sql.expressions import arithmetic_type, sum_type
 from isolitmus.specs.sql.functions import decimal_operand
-from isolitmus.specs.sql.quiet_sqlglot import quiet_logging
-from isolitmus.specs.sql.uninterpreted_sources import DIALECT, statement_tree
+from isolitmus.specs.sql.source_text import DIALECT
+from isolitmus.specs.sql.uninterpreted_sources import qualified_query, statement_tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,7 +122,7 @@ def _result(text: str, schemas: Mapping[str, Schema]) -> list[tuple[str, Type | 
             select.set(key, None)
         if not _is_value(select) and not all(map(_is_named, select.expressions)):
             return None
-    full = _typed(tree, schemas)
+    full = qualified_query(tree, schemas)
     if full is None:
         return None
     known = {
@@ -144,26 +141,6 @@ def _is_value(query: exp.Select) -> bool:
 def _is_named(item: exp.Expr) -> bool:
     """Return whether an item of a SELECT has a name that is written, or stands for columns."""
     return isinstance(item, exp.Alias | exp.Column | exp.Star)
-
-
-def _typed(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Query | None:
-    """Return a query in which each column names its table, with sqlglot's types; None if that is
-    not possible.
-    """
-    known: dict[str, object] = {
-        name: {column.name: str(column.type) for column in schema.columns}
-        for name, schema in schemas.items()
-    }
-    for table in tree.find_all(exp.Table):
-        table.set("db", None)
-        table.set("catalog", None)
-    try:
-        with quiet_logging():
-            full = qualify(tree, schema=known, dialect=DIALECT, quote_identifiers=False)
-            full = annotate_types(full, schema=known, dialect=DIALECT)
-    except (SqlglotError, ValueError, RecursionError):
-        return None
-    return full if isinstance(full, exp.Query) and not full.is_star else None
 
 
 @dataclass

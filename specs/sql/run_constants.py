@@ -18,6 +18,7 @@ from isolitmus.model.sql.query import unknown_parts
 from isolitmus.model.sql.types import is_opaque, type_named
 from isolitmus.specs.sql.parameters import count_in_text, one_line
 from isolitmus.specs.sql.quiet_sqlglot import parse_one
+from isolitmus.specs.sql.source_text import DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,6 @@ __all__ = [
     "unnamed_parameters",
 ]
 
-DIALECT = "databricks"
 DATES = (
     exp.AddMonths, exp.CurrentDate, exp.DateFromUnixDate, exp.DateTrunc, exp.LastDay, exp.NextDay,
     exp.TsOrDsAdd, exp.TsOrDsToDate,

@@ -18,8 +18,8 @@ from sqlglot import expressions as exp
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
 from isolitmus.specs.sql.parameters import BLANK, PIECE, one_line
+from isolitmus.specs.sql.source_text import DIALECT
 from isolitmus.specs.sql.uninterpreted_sources import (
-    DIALECT,
     RUN,
     folded_schemas,
     free_name,
@@ -106,8 +106,8 @@ def replace_undeclared_sources(
 ) -> tuple[str, tuple[UndeclaredSource, ...]]:
     """Return a statement with a table of any rows in place of each table without DDL that it reads.
 
-    The columns are those that the statement uses. A column has the type in ``hints``, some columns
-    of tables without DDL by name in lower case; else the type of what it is compared with, stored
+    The columns are those that the statement uses. ``hints`` has the known columns of some
+    tables, by name in lower case. Another column has the type of what it is compared with, stored
     into, or cast to, else that of the written table's column of the same name, else STRING. The
     text is returned unchanged if its table has no DDL, or it does not parse. Each run has its own
     rows, unless ``by_run`` is False. With ``versions``, an older version of a table is treated

@@ -27,6 +27,7 @@ from isolitmus.model.workload import QueryText
 from isolitmus.specs.sql.parameters import one_line, with_markers
 from isolitmus.specs.sql.query_keys import query_conditions, query_keys
 from isolitmus.specs.sql.quiet_sqlglot import parse_one, quiet_logging
+from isolitmus.specs.sql.source_text import DIALECT
 from isolitmus.specs.sql.syntax import without_evolution
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
 
 __all__ = [
-    "DIALECT",
     "RUN",
     "UninterpretedSource",
     "changed_table",
@@ -43,6 +43,7 @@ __all__ = [
     "folded_schemas",
     "free_name",
     "is_of_run",
+    "qualified_query",
     "statement_text",
     "statement_tree",
     "stored_columns",
@@ -50,7 +51,6 @@ __all__ = [
     "written_tables",
 ]
 
-DIALECT = "databricks"
 RUN = "BIGINT"
 """Type of the column that distinguishes runs."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN", "INT", "BIGINT")
@@ -347,7 +347,7 @@ def _made(
 
     Return None if the type of a column is not known.
     """
-    full = _qualified(query, schemas)
+    full = qualified_query(query, schemas)
     items = None if full is None else list(full.selects)
     if full is None or items is None or (stored is not None and len(stored) != len(items)):
         return None
@@ -429,8 +429,17 @@ def _constant(value: exp.Expr) -> bool:
     )
 
 
-def _qualified(query: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Query | None:
-    """Return a query with qualified columns and their types as sqlglot infers them, or None."""
+def qualified_query(query: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Query | None:
+    """Return a copy of a query in which each column names its table, with sqlglot's types; None if
+    that is not possible.
+
+    Examples
+    --------
+    >>> from isolitmus.model.schema import Column, Schema
+    >>> tables = {"s": Schema("s", (Column("id", "BIGINT"),))}
+    >>> print(qualified_query(statement_tree("SELECT id FROM db.s WHERE id > 1"), tables).sql())
+    SELECT s.id AS id FROM s AS s WHERE s.id > 1
+    """
     known: dict[str, object] = {
         name: {column.name: str(column.type) for column in schema.columns}
         for name, schema in schemas.items()

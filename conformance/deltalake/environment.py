@@ -100,8 +100,8 @@ def install(release: str) -> Path:
     wanted.write_text(requirements(release), "utf-8")
     only = ["--require-hashes", "--only-binary", ":all:", "--requirement", str(wanted)]
     steps = (
-        [sys.executable, "-m", "venv", str(place)],
-        [str(python), "-m", "pip", "install", "--quiet", *only],
+        [sys.executable, "-I", "-m", "venv", str(place)],
+        [str(python), "-I", "-m", "pip", "install", "--quiet", *only],
     )
     for step in steps:
         ended = subprocess.run(step, capture_output=True, text=True, check=False)  # noqa: S603

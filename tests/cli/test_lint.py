@@ -595,6 +595,52 @@ def test_the_steps_of_the_action_run(folder):
     assert (folder / "summary").read_text("utf-8").startswith("## isolitmus lint\n")
 
 
+@pytest.mark.parametrize(
+    "paths", ["models jobs", "models\njobs\n", "models\r\njobs", "\n  models\n\n\tjobs  \n"]
+)
+def test_paths_of_the_action_on_several_lines(tmp_path, paths):
+    """With an ``isolitmus`` that writes down its arguments."""
+    (tmp_path / "isolitmus").write_text('#!/bin/sh\nprintf "%s|" "$@" >>calls\necho >>calls\n')
+    (tmp_path / "isolitmus").chmod(0o755)
+    (lint,) = (step["run"] for step in steps()[1] if step["name"] == "Lint")
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", lint],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PATHS": paths,
+            "ARGUMENTS": "",
+            "SARIF": "a.sarif",
+            "SUMMARY": "true",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        },
+        check=False,
+    )
+    assert done.returncode == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == 3
+    assert all(call.endswith("|--|models|jobs|") for call in calls)
+
+
+def test_pip_of_the_action_imports_nothing_of_the_repository(tmp_path):
+    """pip is asked for a package that is there, so that it needs no network."""
+    (install,) = (step["run"] for step in steps()[1] if step["name"] == "Install isolitmus")
+    for name in ("pip", "select", "signal", "typing"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w').close()")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", install],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "PACKAGE": "pip", "FOLDER": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_the_hook_of_pre_commit():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert (hook["id"], hook["entry"], hook["language"]) == (

@@ -111,7 +111,7 @@ def lint(
         Path | None, typer.Option(metavar="FILE", help="Write the result as an HTML page.")
     ] = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write .isolitmus_cache.")
+        bool, typer.Option("--no-cache", help="Neither read nor write answers of earlier runs.")
     ] = False,
     time: Time = None,
     memory: Memory = None,
@@ -159,7 +159,7 @@ def lint(
     names = paths or [str(path) for path in settings.paths]
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
-    cache = AnswerCache(None) if no_cache else AnswerCache.below(settings.root)
+    cache = AnswerCache(None if no_cache else default_root(settings.root))
     workload, comments = read_lint_sources(
         names, settings, whole=not paths, store=None if no_cache else cache
     )

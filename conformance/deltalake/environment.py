@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import EngineUnavailable, brief
+from isolitmus.specs.disk.user_cache import user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,9 +65,10 @@ def folder(release: str) -> Path:
     It is below ``$ISOLITMUS_ENGINES``, or else below the user's cache.
     """
     own = os.environ.get("ISOLITMUS_ENGINES")
-    cache = os.environ.get("XDG_CACHE_HOME")
-    below = Path(cache) if cache else Path.home() / ".cache"
-    return (Path(own) if own else below / "isolitmus" / "engines") / f"{ENGINE}-{release}"
+    cache = user_cache()
+    if not own and cache is None:
+        raise EngineUnavailable("there is no home folder; name a folder in ISOLITMUS_ENGINES")
+    return (Path(own) if own or cache is None else cache / "engines") / f"{ENGINE}-{release}"
 
 
 def interpreter(release: str) -> Path:

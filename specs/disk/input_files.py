@@ -39,6 +39,7 @@ __all__ = [
     "TRANSACTIONS",
     "Folder",
     "decode_bytes",
+    "find_repository",
     "from_utf_16",
     "inner_values",
     "is_deeper",
@@ -213,6 +214,18 @@ def real_path(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):
         return path
+
+
+def find_repository(folder: Path, otherwise: Path | None = None) -> Path | None:
+    """Return the nearest folder with ``.git`` from a folder upwards; if there is none, `otherwise`.
+
+    Examples
+    --------
+    >>> find_repository(Path("/"), Path("/home"))
+    PosixPath('/home')
+    """
+    above = (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
+    return next(above, otherwise)
 
 
 def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:

@@ -14,7 +14,14 @@ from typing import Literal
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.lint_rule import chosen_codes, codes_of, unknown_code
-from isolitmus.specs.disk.input_files import is_file, is_folder, is_there, read_text, real_path
+from isolitmus.specs.disk.input_files import (
+    find_repository,
+    is_file,
+    is_folder,
+    is_there,
+    read_text,
+    real_path,
+)
 from isolitmus.specs.files.job_schedule import JobSchedule, read_job_schedule
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 
@@ -147,8 +154,7 @@ def default_root(start: Path) -> Path:
     """Return the folder of the repository of a path, or its own folder if it is in none."""
     real = real_path(start)
     folder = real if is_folder(real) else real.parent
-    above = (one for one in (folder, *folder.parents) if is_there(one / ".git"))
-    return next(above, folder)
+    return find_repository(folder) or folder
 
 
 def _has_section(path: Path) -> bool:

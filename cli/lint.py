@@ -29,7 +29,7 @@ from isolitmus.cli.workload_options import Ddl, Level, TableFolder, choose_proto
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.lint_rule import codes_of, unknown_code
-from isolitmus.specs.disk.input_files import HOME, real_path
+from isolitmus.specs.disk.input_files import HOME, real_path, real_place
 from isolitmus.specs.disk.output_files import only_writer, write_whole
 from isolitmus.specs.files.baseline_file import BaselineEntry, baseline_text, read_baseline
 from isolitmus.specs.files.lint_settings import (
@@ -218,7 +218,7 @@ def _path_words(place: Place) -> str:
 @lru_cache(maxsize=10_000)
 def _shown(path: Path, here: Path) -> str:
     """Return a path relative to the working folder if it is in it; the name of a shipped file."""
-    real = real_path(path)
+    real = real_place(path)
     if real.is_relative_to(real_path(HOME)):
         return real.name
     return (real.relative_to(here) if real.is_relative_to(here) else real).as_posix()

@@ -64,11 +64,12 @@ def folder(release: str) -> Path:
 
     It is below ``$ISOLITMUS_ENGINES``, or else below the user's cache.
     """
-    own = os.environ.get("ISOLITMUS_ENGINES")
-    cache = user_cache()
-    if not own and cache is None:
+    own, cache = os.environ.get("ISOLITMUS_ENGINES"), user_cache()
+    if own:
+        return Path(own) / f"{ENGINE}-{release}"
+    if cache is None:
         raise EngineUnavailable("there is no home folder; name a folder in ISOLITMUS_ENGINES")
-    return (Path(own) if own or cache is None else cache / "engines") / f"{ENGINE}-{release}"
+    return cache / "engines" / f"{ENGINE}-{release}"
 
 
 def interpreter(release: str) -> Path:

@@ -55,6 +55,7 @@ __all__ = [
     "read_small",
     "read_text",
     "real_path",
+    "real_place",
     "shipped_files",
 ]
 
@@ -214,6 +215,11 @@ def real_path(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):
         return path
+
+
+def real_place(path: Path) -> Path:
+    """Return where a file or link itself is: its path without links in the folders above it."""
+    return real_path(path.parent) / path.name if path.name not in {"", ".."} else real_path(path)
 
 
 def find_repository(folder: Path, otherwise: Path | None = None) -> Path | None:

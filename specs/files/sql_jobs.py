@@ -21,6 +21,7 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
+from isolitmus.specs.disk.repository import find_sql_paths, is_sql, read_inside
 from isolitmus.specs.files.job_reader import unread_job
 from isolitmus.specs.files.reading_cache import cached_reading
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
@@ -271,31 +272,32 @@ KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECA
 
 def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
     """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
-    found = [
-        path
-        for path in sorted(folder.rglob("*.sql"))
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and (ddl is None or real_path(path) != real_path(ddl))
-    ]
-    if not found:
-        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")
-    return found
+    paths = find_sql_paths(folder)
+    files = [path for path in paths.files if ddl is None or real_path(path) != real_path(ddl)]
+    if not files:
+        skipped = " ".join(("", *paths.skipped(folder))).rstrip(".")
+        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it.{skipped}")
+    return files
 
 
-def read_sql_file(path: Path, label: str) -> SqlFile | None:
+def skipped_files(folder: Path) -> tuple[str, ...]:
+    """Return the sentence about the SQL files in a folder that are not read, if there are any."""
+    return find_sql_paths(folder).skipped(folder)
+
+
+def read_sql_file(path: Path, label: str, *ends: Path) -> SqlFile | None:
     """Return the SQL of a file, with a parameter for each template.
 
-    The file is SQL or a notebook; None if it is neither.
+    The file is SQL or a notebook; None if it is neither. Reading ends at the folders `ends`.
     """
-    text = read_text(path, LitmusError)
+    text = read_inside(path, LitmusError, *ends)
     if path.suffix == ".ipynb":
         notebook: NotebookText | None = read_jupyter_notebook(text, label)
     else:
         notebook = read_notebook(text, path.suffix[1:])
     if notebook is not None:
         text = notebook.sql
-    elif path.suffix != ".sql":
+    elif not is_sql(path):
         return None
     source = Source(label, parametrize_templates(text), path)
     return SqlFile(source, notebook)
@@ -312,6 +314,7 @@ def files_workload(
     partial: bool = False,
     whole: bool = True,
     store: ReadingStore | None = None,
+    ends: Sequence[Path] = (),
 ) -> Workload:
     """Return the workload of SQL files, one job per file; comments give types and conditions.
 
@@ -319,6 +322,8 @@ def files_workload(
     ----------
     paths : sequence of Path
         SQL files.
+    ends : sequence of Path
+        Folders where reading ends; by default those of the paths (`end_of_reading`).
     folder : Path, optional
         Folder of the files, to which their names are relative. With one, the files may also create
         tables, and a job that is not understood is left out.
@@ -348,7 +353,7 @@ def files_workload(
                 " rename one of them"
             )
         try:
-            file = read_sql_file(path, label)
+            file = read_sql_file(path, label, *ends)
         except LitmusError as error:
             if folder is None:
                 raise
@@ -574,5 +579,6 @@ def sql_job_name(label: str) -> str:
     >>> sql_job_name("daily/load-orders.sql")
     'daily_load_orders'
     """
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", label.removesuffix(".sql"))
+    plain = label[: -len(".sql")] if label.lower().endswith(".sql") else label
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", plain)
     return name if NAME.fullmatch(name) else f"job_{name}"

@@ -69,7 +69,7 @@ TYPES = {
     float: "DOUBLE",
 }
 """Types of arguments, where the columns of a statement do not determine them."""
-STRINGS = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+STRINGS = r"'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z)"
 SUBSTITUTION = "spark.sql.legacy.parameterSubstitution.constantsOnly"
 NOT_BOUND = (
     "on Delta 4.4.0 with Spark 4.2.0, spark.sql(text, args=…) raises UNBOUND_SQL_PARAMETER, because"

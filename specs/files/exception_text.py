@@ -405,7 +405,10 @@ def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
     if start is None:
         return {}, flat
     said, end = _value(flat, start.end(), 0)
-    return (said if isinstance(said, dict) else {}), flat[: start.start()] + flat[end:]
+    fields = said if isinstance(said, dict) else {}
+    if not isinstance(fields.get("operationParameters", {}), dict):
+        fields = {name: value for name, value in fields.items() if name != "operationParameters"}
+    return fields, flat[: start.start()] + flat[end:]
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["find_bundle", "find_manifest", "resource_files"]
 
 PROJECT = "dbt_project.yml"
-TARGET_PATH = re.compile(r"^target-path\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
+TARGET_PATH = re.compile(r"^target-path\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 ROOTS = ("databricks.yml", "databricks.yaml", "bundle.yml", "bundle.yaml")
 """Names of the root file of a bundle."""
 ALONE = ("jobs.yml", "jobs.yaml")
@@ -38,7 +38,7 @@ def find_manifest(path: Path) -> Path | None:
     if not is_there(path / PROJECT):
         return None
     found = TARGET_PATH.search(read_text(path / PROJECT, LitmusError))
-    value = "" if found is None else found["value"].strip("\"'")
+    value = "" if found is None else found["value"].strip().strip("\"'")
     if "{{" in value:
         raise IsolitmusError(
             f"{path / PROJECT}: target-path is a template; give the manifest: TARGET/manifest.json"

@@ -128,8 +128,10 @@ class SqlTexts:
     def counted(self, frame: Any) -> str:
         """Return the query that counts the rows of a DataFrame."""
         query = self.query(frame)
-        plain = re.fullmatch(r"SELECT (?!DISTINCT)[\w, .]+ FROM (\w+(?: WHERE [^\0]*)?)", query)
-        if plain and "GROUP BY" not in query and "(SELECT" not in query:
+        plain = re.fullmatch(
+            r"SELECT (?!DISTINCT)[\w, .]+ FROM (\w+(?: WHERE .*)?)", query, re.DOTALL
+        )
+        if plain and "\0" not in query and "GROUP BY" not in query and "(SELECT" not in query:
             return f"SELECT count(*) AS n FROM {plain[1]}"
         return f"SELECT count(*) AS n FROM ({query}) AS q"
 

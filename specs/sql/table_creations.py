@@ -46,9 +46,9 @@ CLAUSES = (
     r"LOCATION\s+(?P<location>'[^']*'|\"[^\"]*\")",
 )
 ANY_CLAUSE = "|".join(re.sub(r"\?P<\w+>", "?:", one) for one in CLAUSES)
-COLUMNS = r"\s*(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?"
+COLUMNS = r"\s*+(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?"
 FORM = re.compile(
-    HEAD + COLUMNS + r"\s*USING\s+DELTA\b"
+    HEAD + COLUMNS + r"\s*+USING\s+DELTA\b"
     rf"(?P<clauses>(?:\s*+(?:{ANY_CLAUSE}))*+)"
     r"\s*+(?:AS\b(?P<query>.*\S))?\s*",
     re.IGNORECASE | re.DOTALL,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -160,9 +161,10 @@ def lint(
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
     cache = AnswerCache(None if no_cache else default_root(settings.root))
-    workload, comments = read_lint_sources(
-        names, settings, whole=not paths, store=None if no_cache else cache
-    )
+    with budget.interrupting():
+        workload, comments = read_lint_sources(
+            names, settings, whole=not paths, store=None if no_cache else cache
+        )
     place = settings.place_of("level") if level is None else ""
     under = choose_protocol(workload, settings.level, place)
     with progress(f"lint {workload.name}") as tell:
@@ -227,7 +229,7 @@ def _shown(path: Path, here: Path) -> str:
 def _uri(place: Place) -> str:
     """Return the URI of a place's file, relative to the working folder if it is in it."""
     path = _path_words(place)
-    return Path(path).as_uri() if Path(path).is_absolute() else quote(path)
+    return Path(path).as_uri() if Path(path).is_absolute() else quote(os.fsencode(path))
 
 
 def _place_words(place: Place) -> str:

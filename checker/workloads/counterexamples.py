@@ -86,8 +86,8 @@ def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
     violate.
 
     For write-serializable: the orders that produce the final table. For update-serializable with
-    readers: those in which all reads are the same. For log-serializable: that of the log, if it
-    produces every version.
+    readers: those in which all reads are the same, or the log's order as for log-serializable,
+    which implies it. For log-serializable: that of the log, if it produces every version.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -99,9 +99,9 @@ def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
     if promise == OF_WRITERS or (promise != OF_THE_LOG and not reading):
         return judged.serial.orders
     one = judged.explained.get(promise)
-    if one is None or not (one.reads or (promise == OF_THE_LOG and one.versions)):
-        return ()
-    return tuple(map(" ".join, one.orders))
+    if one is not None and (one.reads or (promise == OF_THE_LOG and one.versions)):
+        return tuple(map(" ".join, one.orders))
+    return () if promise == OF_THE_LOG else keeping_orders(OF_THE_LOG, judged)
 
 
 MOST = 3

@@ -41,7 +41,7 @@ __all__ = ["record_function", "run_request"]
 IDENTITY = re.compile(r"IS_OP|.*IF_(NOT_)?NONE")
 """Instructions of Python that compare by identity, in any version."""
 TABLE = re.compile(r"(?i)\bTABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w`-]+\.)*[\w`-]+)")
-LOCATION = re.compile(r"(?i)\s*\bLOCATION\s+('[^']*'|\"[^\"]*\")")
+LOCATION = re.compile(r"(?i)(?<!\s)\s*+\bLOCATION\s+('[^']*'|\"[^\"]*\")")
 
 
 def run_request(request: str) -> int:

@@ -6,9 +6,7 @@ patterns in it are relative to its folder.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +20,7 @@ from isolitmus.specs.disk.input_files import (
     real_path,
     real_place,
 )
+from isolitmus.specs.disk.path_patterns import matches_path
 from isolitmus.specs.disk.repository import end_of_reading, escape, read_inside
 from isolitmus.specs.files.job_schedule import JobSchedule, read_job_schedule
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
@@ -310,16 +309,4 @@ def path_matches(pattern: str, path: str) -> bool:
     whole = pattern.strip("/")
     if "/" not in whole:
         whole = f"**/{whole}"
-    parts = path.split("/")
-    found = _glob(whole)
-    return any(found.fullmatch("/".join(parts[:k])) for k in range(1, len(parts) + 1))
-
-
-@cache
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a pattern."""
-    text = ""
-    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-        text += words.get(part, re.escape(part))
-    return re.compile(text, re.DOTALL)
+    return matches_path(whole, path, below=True)

@@ -77,9 +77,9 @@ TEMPLATE = re.compile(
 )
 """Template expression, perhaps in quotes."""
 DIVIDED = re.compile(r"[.:]")
-STRING = r"'(?:[^'\\]|\\.)*'"
+STRING = r"'(?:[^'\\]|\\.)*+'"
 TEMPLATE_OR_PIECE = re.compile(
-    f"{STRING}(?:{STRING})+|{TEMPLATE.pattern}|{PIECE.pattern}", PIECE.flags
+    f"{STRING}(?:{STRING})++|{TEMPLATE.pattern}|{PIECE.pattern}", PIECE.flags
 )
 """Adjacent strings, which are one; a template; or a piece of SQL."""
 IN_NAME = re.compile(NAMED.replace("{0}", "n"))
@@ -261,13 +261,13 @@ def _statements_at(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
         statement = text[start:end].strip()
-        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
+        if re.sub(r"--[^\n]*|/\*.*?(?:\*/|\Z)", "", statement, flags=re.DOTALL).strip():
             yield text.index(statement, start), statement
         start = end + 1
 
 
-TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
-KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+TYPED = re.compile(r"^[^\S\n]*--\s*:(\w+)\s++(\S(?:.*\S)?)\s*?$", re.MULTILINE)
+KNOWN = re.compile(r"^[^\S\n]*--\s*where\b\s*+(\S(?:.*\S)?)\s*?$", re.MULTILINE | re.IGNORECASE)
 
 
 def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:

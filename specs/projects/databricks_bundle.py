@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file, is_folder, real_path
+from isolitmus.specs.disk.path_patterns import matches_path
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, escape
 from isolitmus.specs.projects.project_files import resource_files
 from isolitmus.specs.projects.yaml_tree import YamlValue, merge_yaml, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.place import Place
@@ -158,7 +159,7 @@ class _BundleReader:
                     " all that is read"
                 )
             try:
-                every = sorted(self.folder.glob(pattern))
+                every = sorted(_matching(self.folder, pattern))
             except (ValueError, NotImplementedError):
                 one.refuse(f"include has {one.shown()}; write a pattern such as resources/*.yml")
             for path in every:
@@ -456,3 +457,16 @@ def _unite(documents: Sequence[YamlValue]) -> YamlValue:
         }
         found = merge_yaml(found, YamlValue(kept, one.location), KEYS)
     return found
+
+
+def _matching(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the paths in a folder that match a pattern.
+
+    ``glob`` would walk the folder anew for each further ``**``.
+    """
+    if pattern.split("/").count("**") < 2:
+        yield from folder.glob(pattern)
+        return
+    for path in folder.glob("**/*"):
+        if matches_path(pattern.removeprefix("./"), path.relative_to(folder).as_posix()):
+            yield path

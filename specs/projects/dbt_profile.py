@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DbtProfile", "read_dbt_profile"]
 
 FILE = "profiles.yml"
-PROFILE = re.compile(r"^profile\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
+PROFILE = re.compile(r"^profile\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 DEFAULT_TARGET = "default"
 DEFAULT_THREADS = 1
 
@@ -60,7 +60,7 @@ def read_dbt_profile(folder: Path, target: str = "") -> DbtProfile | None:
     project = folder / "dbt_project.yml"
     end = end_of_reading(folder)
     found = PROFILE.search(read_inside(project, LitmusError, end)) if is_file(project) else None
-    name = "" if found is None else found["value"].strip("\"'")
+    name = "" if found is None else found["value"].strip().strip("\"'")
     if not name or _is_template(name):
         return None
     document = read_yaml(path, FILE, end)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["find_bundle", "find_manifest", "resource_files"]
 
 PROJECT = "dbt_project.yml"
-TARGET_PATH = re.compile(r"^target-path\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
+TARGET_PATH = re.compile(r"^target-path\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 ROOTS = ("databricks.yml", "databricks.yaml", "bundle.yml", "bundle.yaml")
 """Names of the root file of a bundle."""
 ALONE = ("jobs.yml", "jobs.yaml")
@@ -40,7 +40,7 @@ def find_manifest(path: Path) -> Path | None:
         return None
     end = end_of_reading(path)
     found = TARGET_PATH.search(read_inside(path / PROJECT, LitmusError, end))
-    value = "" if found is None else found["value"].strip("\"'")
+    value = "" if found is None else found["value"].strip().strip("\"'")
     if "{{" in value:
         raise IsolitmusError(
             f"{path / PROJECT}: target-path is a template; give the manifest: TARGET/manifest.json"

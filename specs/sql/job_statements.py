@@ -129,7 +129,7 @@ REASONS = tuple(
     )
 )
 """Statements that jobs cannot have, each with the reason."""
-NAME = r"(?P<name>(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?)"
+NAME = r"(?P<name>(?:`?\w++`?\s*+\.\s*+)*`?(?P<table>\w+)`?)"
 ALTERED = re.compile(
     rf"{BLANK}(?:CREATE(?:\s+OR\s+REPLACE)?|REPLACE|ALTER|DROP)\s+TABLE\s+"
     rf"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?{NAME}(?![\w.`])(?P<rest>.*)",
@@ -179,7 +179,7 @@ def plain_statement(text: str) -> str:
 
 
 MULTIPLE = re.compile(
-    rf"(?P<start>{BLANK}(?:WITH\b.*?\)\s*)?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
+    rf"(?P<start>{BLANK}(?:WITH\b(?>.*?\)\s*+(?=FROM\b)))?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 INSERTS = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
@@ -309,13 +309,14 @@ def without_block(
 def _branches(*statements: tuple[int, str]) -> Iterator[tuple[int, str]]:
     """Yield the statements in the branches of IF, and the conditions."""
     for place, text in statements:
-        at, rest = place, text
-        while found := BRANCH.match(rest):
+        at = 0
+        while found := BRANCH.match(text, at):
             if found["if"]:
-                yield at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
-            at, rest = at + found.end(), rest[found.end() :]
+                yield place + at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
+            at = found.end()
+        rest = text[at:]
         if rest.strip():
-            yield at, rest
+            yield place + at, rest
 
 
 def creates_table(text: str) -> bool:

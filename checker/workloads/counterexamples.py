@@ -410,7 +410,7 @@ class CounterexampleCheck:
                 if found is not None and not found.explained:
                     return found
                 best = best or found
-                values = [t.value for m in question.members for t in m.terms.parameters.values()]
+                values = [t for m in question.members for t in m.terms.parameters.values()]
                 if values:
                     more.append(model.others(values))
                 elif k:

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_shapes import StatementShape, shape_of
-from isolitmus.checker.templates.statement_template import Template
+from isolitmus.checker.templates.statement_template import Template, are_same
 from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.sql.expression import Const
+from isolitmus.model.invariant import GroupLimit
+from isolitmus.model.sql.expression import ColumnRef, Const, IsNull
 from isolitmus.model.sql.query import Values
-from isolitmus.model.sql.statement import Insert
+from isolitmus.model.sql.statement import Definition, DropNotNull, Insert
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.parameters import is_unnamed
+from isolitmus.specs.sql.parameters import CLOCKS
 from isolitmus.specs.sql.statements import LateOrigin, read_statement
 from isolitmus.specs.sql.syntax import Syntax
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant", "value_bounds"]
+__all__ = ["Instances", "Participant", "known_not_null", "value_bounds", "with_not_null"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,66 @@ class Participant:
         """Terms of the statement's unknowns."""
         return self.instance.template.terms
 
+    @property
+    def nulls(self) -> dict[str, Any]:
+        """Formula that a parameter is NULL, for each that may be, but for results of queries."""
+        terms, let = self.terms, self.statement.let
+        return {
+            name: terms.parameters[name].null
+            for name in self.statement.types
+            if name not in let and not terms.z3.is_false(terms.parameters[name].null)
+        }
+
 
 def value_bounds(roles: Iterable[Participant]) -> list[Any]:
     """Return the domains of all unknowns of some participants, each once."""
     bounds = (bound for role in roles for bound in role.terms.bounds)
     return list({bound.get_id(): bound for bound in bounds}.values())
+
+
+def known_not_null(workload: Workload) -> dict[str, tuple[str, str]]:
+    """Return the invariants that a column has no NULL, each with its table and column.
+
+    Only those of tables that statements with parameters write to.
+    """
+    given = {
+        getattr(one.statement, "target", None)
+        for one in workload.statements
+        if one.types.keys() - one.let.keys() - {*CLOCKS}
+    }
+    found = {}
+    for one in workload.invariants:
+        match one:
+            case GroupLimit(most=0, columns=(), where=IsNull(ColumnRef(index=index))):
+                column = workload.tables[one.table].columns[index].name.lower()
+                if one.table in given:
+                    found[one.name] = one.table, column
+    return found
+
+
+def with_not_null(workload: Workload, *, invariants: bool = True) -> Workload:
+    """Return a workload whose tables have the columns without NULL.
+
+    They are those of the DDL, unless a job alters that, and with ``invariants`` those of which an
+    invariant says so: a job that stored NULL there would violate it.
+    """
+    altered = {
+        table
+        for table, some in table_alterations(workload).items()
+        if any(
+            not isinstance(one, Definition) or isinstance(one.change, DropNotNull) for one in some
+        )
+    }
+    more: dict[str, set[str]] = {}
+    for table, column in known_not_null(workload).values() if invariants else ():
+        more.setdefault(table, set()).add(column)
+    tables = {
+        name: replace(
+            one, not_null=(frozenset() if name in altered else one.not_null) | more.get(name, set())
+        )
+        for name, one in workload.tables.items()
+    }
+    return replace(workload, tables=tables)
 
 
 @dataclass
@@ -87,6 +143,8 @@ class Instances:
     """Terms of shared parameters, by name."""
     alterations: Mapping[str, tuple[Statement, ...]] | None = None
     """Statements of the jobs that alter each table, found when they are first needed."""
+    nulls: bool = True
+    """Whether parameters may be NULL; results of queries may in any case."""
     everybody: Terms = field(init=False)
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
@@ -96,7 +154,8 @@ class Instances:
     def __post_init__(self) -> None:
         everybody = Terms("all", self.codes)
         for name, type_ in self.workload.shared.items():
-            self.shared[name] = everybody.fresh(type_, name, nulls=False)
+            nulls = self.nulls and name not in self.workload.not_null
+            self.shared[name] = everybody.fresh(type_, name, nulls=nulls)
         self.everybody = everybody
         if self.alterations is None:
             self.alterations = table_alterations(self.workload)
@@ -132,7 +191,8 @@ class Instances:
         job = self.workload.jobs[statement.job]
         for parameter, type_ in {**job.parameters, **statement.types}.items():
             known = self.shared.get(parameter)
-            nulls = parameter in statement.let or is_unnamed(parameter)
+            fixed = parameter in CLOCKS or parameter in job.not_null
+            nulls = parameter in statement.let or (self.nulls and not fixed)
             terms.parameters[parameter] = (
                 terms.fresh(type_, parameter, nulls=nulls) if known is None else known
             )
@@ -174,6 +234,7 @@ class Instances:
                 tuple(one.let),
                 tuple(sorted(one.conf.items())),
                 tuple(job.parameters.items()),
+                tuple(sorted(job.not_null)),
                 job.where,
                 one in job.statements,
             )
@@ -204,7 +265,8 @@ class Instances:
         own = self._distinct(one)
         for other in others:
             theirs = self._distinct(other)
-            yield from (own[p].value != theirs[p].value for p in own.keys() & theirs.keys())
+            for p in own.keys() & theirs.keys():
+                yield one.terms.z3.Not(are_same(one.terms, own[p], theirs[p]))
 
     def _distinct(self, role: Participant) -> dict[str, ValueTerm]:
         """Return the distinct parameters of a run; none for a statement of no job."""

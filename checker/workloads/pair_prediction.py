@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.model.display import ReadableRepr
 
@@ -20,7 +20,9 @@ __all__ = [
     "NO_OP",
     "JobPrediction",
     "PairPrediction",
+    "PlainAnswer",
     "Word",
+    "null_to_json",
     "pair_names",
 ]
 
@@ -37,6 +39,14 @@ COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
 """Outcomes of a retry."""
 
 Word = Literal["never", "always", "when", "apart", "unknown"]
+
+
+class PlainAnswer(NamedTuple):
+    """Answer about a pair if none of some parameters is NULL: fields of `PairPrediction`."""
+
+    word: Word
+    condition: tuple[str, ...] = ()
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,10 @@ class PairPrediction(ReadableRepr):
     """Reason why something is unknown."""
     shown: tuple[str, ...] = ()
     """Exceptions whose examples were executed, but are not kept here."""
+    unless: tuple[str, ...] = ()
+    """Parameters with their owners; `not_null` is the answer unless one of them is NULL."""
+    not_null: PlainAnswer | None = None
+    """Answer if none of `unless` is NULL; None if NULL makes no difference."""
 
     @property
     def exceptions(self) -> tuple[str, ...]:
@@ -96,6 +110,7 @@ class PairPrediction(ReadableRepr):
             "retries": {name: list(ends) for name, ends in self.retries.items()},
             "perhaps": list(self.perhaps),
             "why": self.why,
+            **null_to_json(self),
         }
 
 
@@ -149,6 +164,15 @@ class JobPrediction(ReadableRepr):
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }
+
+
+def null_to_json(meeting: PairPrediction) -> dict[str, object]:
+    """Return what NULL changes in the format of docs/interface.md, 6; nothing if it does not."""
+    plain = meeting.not_null
+    if plain is None:
+        return {}
+    said = {"word": plain.word, "condition": list(plain.condition), "certain": plain.certain}
+    return {"unless": list(meeting.unless), "not_null": said}
 
 
 def pair_names(a: JobStatement, b: JobStatement) -> tuple[str, str]:

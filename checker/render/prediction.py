@@ -184,7 +184,7 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     yield ""
     yield f"Valid for {prediction.engine}."
     workload = prediction.workload
-    yield from assumed_lines([one for one in workload.assumptions if one != workload.schedule])
+    yield from assumed_lines([one for one in prediction.assumptions if one != workload.schedule])
     yield from unread_lines(prediction.workload)
 
 

@@ -14,10 +14,9 @@ from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.invariant import GroupLimit
-from isolitmus.model.sql.expression import ColumnRef, Const, IsNull
+from isolitmus.model.sql.expression import Const
 from isolitmus.model.sql.query import Values
-from isolitmus.model.sql.statement import Definition, DropNotNull, Insert
+from isolitmus.model.sql.statement import Insert
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.parameters import CLOCKS
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant", "known_not_null", "value_bounds", "with_not_null"]
+__all__ = ["Instances", "Participant", "value_bounds"]
 
 
 @dataclass(frozen=True)
@@ -87,51 +86,6 @@ def value_bounds(roles: Iterable[Participant]) -> list[Any]:
     return list({bound.get_id(): bound for bound in bounds}.values())
 
 
-def known_not_null(workload: Workload) -> dict[str, tuple[str, str]]:
-    """Return the invariants that a column has no NULL, each with its table and column.
-
-    Only those of tables that statements with parameters write to.
-    """
-    given = {
-        getattr(one.statement, "target", None)
-        for one in workload.statements
-        if one.types.keys() - one.let.keys() - {*CLOCKS}
-    }
-    found = {}
-    for one in workload.invariants:
-        match one:
-            case GroupLimit(most=0, columns=(), where=IsNull(ColumnRef(index=index))):
-                column = workload.tables[one.table].columns[index].name.lower()
-                if one.table in given:
-                    found[one.name] = one.table, column
-    return found
-
-
-def with_not_null(workload: Workload, *, invariants: bool = True) -> Workload:
-    """Return a workload whose tables have the columns without NULL.
-
-    They are those of the DDL, unless a job alters that, and with ``invariants`` those of which an
-    invariant says so: a job that stored NULL there would violate it.
-    """
-    altered = {
-        table
-        for table, some in table_alterations(workload).items()
-        if any(
-            not isinstance(one, Definition) or isinstance(one.change, DropNotNull) for one in some
-        )
-    }
-    more: dict[str, set[str]] = {}
-    for table, column in known_not_null(workload).values() if invariants else ():
-        more.setdefault(table, set()).add(column)
-    tables = {
-        name: replace(
-            one, not_null=(frozenset() if name in altered else one.not_null) | more.get(name, set())
-        )
-        for name, one in workload.tables.items()
-    }
-    return replace(workload, tables=tables)
-
-
 @dataclass
 class Instances:
     """Instances of a workload's statements over one set of values."""
@@ -159,6 +113,20 @@ class Instances:
         self.everybody = everybody
         if self.alterations is None:
             self.alterations = table_alterations(self.workload)
+
+    @property
+    def may_have_nulls(self) -> bool:
+        """Whether some parameter of a run may be NULL."""
+        return self.nulls and any(
+            parameter not in (*one.let, *CLOCKS, *job.not_null, *self.workload.not_null)
+            for job in self.workload.jobs.values()
+            for one in job.statements
+            for parameter in one.types
+        )
+
+    def without_nulls(self) -> Instances:
+        """Return the same statements with parameters that are not NULL."""
+        return replace(self, codes=Codes(), shared={}, nulls=False)
 
     def anew(self) -> Instances:
         """Return the same statements over fresh values, independent of other questions."""

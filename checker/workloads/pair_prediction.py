@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from isolitmus.checker.workloads.null_parameters import not_null_assumptions
 from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
@@ -149,6 +150,11 @@ class JobPrediction(ReadableRepr):
             for k, test in enumerate(meeting.examples.values())
         )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions about tables, times of runs, and parameters that are not NULL."""
+        return (*self.workload.assumptions, *not_null_assumptions(self.workload))
+
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.meetings))
 
@@ -160,7 +166,7 @@ class JobPrediction(ReadableRepr):
             "engine": self.engine,
             "not_understood": [one.to_json() for one in self.workload.unread],
             "meetings": [meeting.to_json() for meeting in self.meetings],
-            "assumptions": list(self.workload.assumptions),
+            "assumptions": list(self.assumptions),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }

@@ -14,7 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from isolitmus.checker.workloads.abort_examples import AbortExamples
-from isolitmus.checker.workloads.instances import Instances, with_not_null
+from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.null_parameters import with_not_null
 from isolitmus.checker.workloads.pair_formulas import PairFormulas
 from isolitmus.checker.workloads.pair_prediction import (
     COMPARISONS,
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.templates.expression_formulas import ValueTerm
     from isolitmus.checker.workloads.instances import Participant
-    from isolitmus.checker.workloads.simple_examples import QuestionSolver
     from isolitmus.checker.workloads.pair_prediction import Word
+    from isolitmus.checker.workloads.simple_examples import QuestionSolver
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import Workload

@@ -79,8 +79,8 @@ def invariants_line(answers: Sequence[InvariantAnswer]) -> str:
         by_word: dict[str, list[str]] = {}
         for one in answers:
             if one.invariant.name == name:
-                cell = "broken half done" if invariant_cell(one) == "half done" else one.word
-                cell = "kept unless a parameter is NULL" if one.not_null else cell
+                half = "broken half done" if invariant_cell(one) == "half done" else one.word
+                cell = "kept unless a parameter is NULL" if one.not_null else half
                 by_word.setdefault(cell, []).append(level_word(one.protocol))
         said = (f"{word} at {enumeration(levels)}" for word, levels in by_word.items())
         parts.append(f"{name} is {', '.join(said)}")

@@ -95,9 +95,19 @@ class PairPrediction(ReadableRepr):
         """Exceptions for which an example was executed."""
         return tuple(self.examples) or self.shown
 
+    @property
+    def plain(self) -> PairPrediction:
+        """The prediction if none of `unless` is NULL."""
+        if self.not_null is None:
+            return self
+        word, condition, certain = self.not_null
+        return replace(self, word=word, condition=condition, certain=certain)
+
     def __repr__(self) -> str:
-        when = " and ".join(self.condition)
-        return f"{self.loser} aborts if {self.winner} commits: {self.word} {when}".rstrip()
+        when = " and ".join(self.plain.condition)
+        said = f"{self.loser} aborts if {self.winner} commits: {self.plain.word} {when}".rstrip()
+        unless = " or ".join(self.unless)
+        return f"{said} unless {unless} is NULL" if unless else said
 
     def to_json(self) -> dict[str, object]:
         """Return the prediction in the format of docs/interface.md, 6."""

@@ -623,7 +623,13 @@ class _Pair:
         missing = tuple(name for name in self.reached if name not in search.found)
         if not search.found:
             why = search.why or "no example that the solver proposes aborts"
-            return replace(found, word="unknown", certain=False, perhaps=missing, why=why)
+            unless, plain = found.unless, found.not_null
+            if plain is None or plain.word != "never":
+                unless, plain = (), None
+            return replace(
+                found, word="unknown", condition=(), certain=False, perhaps=missing, why=why,
+                unless=unless, not_null=plain,
+            )  # fmt: skip
         shown = [name for name in self.reached if name in search.found]
         return replace(
             found,

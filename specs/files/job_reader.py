@@ -29,7 +29,14 @@ from isolitmus.model.sql.statement import (
 from isolitmus.model.sql.types import NAMED_TYPES
 from isolitmus.model.workload import Job, JobStatement, UnreadStatement
 from isolitmus.specs.files.client_file import apply_confs
-from isolitmus.specs.files.job_keys import in_file, job_condition, job_conf, job_confs, types_in
+from isolitmus.specs.files.job_keys import (
+    in_file,
+    job_condition,
+    job_conf,
+    job_confs,
+    not_null_in,
+    types_in,
+)
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
 from isolitmus.specs.sql.configuration import (
     SET,
@@ -181,7 +188,8 @@ class JobReader:
             node = Node({"sql": node.value}, node.path, node.source)
         node.table()
         node.keys(OF_JOB)
-        own = types_in(node.at("parameters", node.get("parameters", dict, {})))
+        declared = node.at("parameters", node.get("parameters", dict, {}))
+        own = types_in(declared)
         for parameter in own:
             if parameter in self.shared:
                 node.refuse(
@@ -210,7 +218,7 @@ class JobReader:
                 node.refuse(
                     f"{node}.parameters: no statement of the job uses ':{parameter}'; remove it"
                 )
-        return Job(name, statements, types, where, known, node.place)
+        return Job(name, statements, types, where, known, node.place, not_null_in(declared))
 
     def given(
         self, node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]

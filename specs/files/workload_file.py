@@ -16,7 +16,7 @@ from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
-from isolitmus.specs.files.job_keys import types_in
+from isolitmus.specs.files.job_keys import not_null_in, types_in
 from isolitmus.specs.files.job_reader import JobReader
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
@@ -136,7 +136,8 @@ def _with_values(schema: Schema, declared: TableDeclaration) -> Schema:
         replace(column, default=column.default or column.name.lower() in declared.defaults)
         for column in schema.columns
     )
-    return with_generated(replace(schema, columns=tuple(columns)), declared.generated)
+    made = replace(schema, columns=tuple(columns), not_null=declared.not_null)
+    return with_generated(made, declared.generated)
 
 
 def _beside(
@@ -405,7 +406,8 @@ def build_workload(
     if schedule is None:
         schedule = JobSchedule(read_apart(document), place=document.source.label, node=document)
     stated = schedule.node or Node({}, "", document.source)
-    shared = types_in(stated.at("shared", stated.get("shared", dict, {})))
+    common = stated.at("shared", stated.get("shared", dict, {}))
+    shared = types_in(common)
     besides = (
         f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
@@ -479,6 +481,7 @@ def build_workload(
             **{one.schema.name: one.text for one in reader.instead if one.text is not None},
             **{one.schema.name: QueryText(one.query) for one in reader.sources if one.query},
         },
+        not_null=not_null_in(common),
     )  # fmt: skip
 
 

@@ -388,6 +388,8 @@ class CounterexampleCheck:
         self.instances = instances
         self.protocol = protocol
         self._broken: dict[tuple[object, ...], RunResult | None] = {}
+        self.defects: dict[tuple[object, ...], Disagreement] = {}
+        """Tests on which two results differ that must agree, by the key of their pattern."""
         self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
         self._tests = 0
 
@@ -446,10 +448,10 @@ class CounterexampleCheck:
                 if found is not None and not found.explained:
                     return found
                 best = best or found
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            self.defects.setdefault(danger.key, defect)
         except (NoValue, IsolitmusError):
-            return best
+            pass
         return best
 
     def _counterexample(
@@ -458,8 +460,9 @@ class CounterexampleCheck:
         """Return the test as a counterexample, if the promise forbids its run."""
         try:
             judged = self._judged(test)
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            self.defects.setdefault(danger.key, defect)
+            return None
         except IsolitmusError:
             return None
         if judged is None:
@@ -475,8 +478,9 @@ class CounterexampleCheck:
             if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
             serial, explained = judged.serial.orders, keeping_orders(promise, judged)
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            self.defects.setdefault(danger.key, defect)
+            return None
         except IsolitmusError:
             return None
         outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}

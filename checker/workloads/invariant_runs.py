@@ -131,8 +131,9 @@ class InvariantRuns:
                 found = self._first(invariant, draft, names)
                 if found is not None:
                     yield found
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            jobs_ = dict.fromkeys(role.statement.job for role in question.roles)
+            self.unconfirmed.setdefault(invariant.name, defect.report(jobs_))
         except (NoValue, IsolitmusError):
             return
 

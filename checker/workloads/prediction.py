@@ -336,9 +336,13 @@ class PairPredictor:
             return _not_understood(loser, winner)
         if not self._names_target(loser, winner):
             return PairPrediction(loser.name, winner.name, "never")
-        return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
-            examples=self.examples
-        )
+        try:
+            return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
+                examples=self.examples
+            )
+        except Disagreement as defect:
+            why = defect.report(dict.fromkeys((loser.name, winner.name)))
+            return PairPrediction(loser.name, winner.name, "unknown", why=why)
 
     def _names_target(self, loser: JobStatement, winner: JobStatement) -> bool:
         """Return whether a statement names the table that another one writes to.

@@ -23,6 +23,7 @@ from isolitmus.model.sql.types import RANGES
 from isolitmus.model.sql.values import NULL_PARTITIONS, literal
 from isolitmus.specs.sql.definitions import check_condition
 from isolitmus.specs.sql.parameters import marked_version, tables_by_path
+from isolitmus.specs.sql.row_statements import is_default
 from isolitmus.specs.sql.statements import syntax_of
 from isolitmus.specs.sql.table_creations import select_of
 
@@ -570,6 +571,9 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
     _drop_unused_queries(tree)
     for hint in list(tree.find_all(exp.Hint)):
         hint.pop()
+    for assignment in [e for update in tree.find_all(exp.Update) for e in update.expressions]:
+        if isinstance(assignment, exp.EQ) and is_default(assignment.expression):
+            assignment.set("expression", exp.null())  # tables that are executed have no defaults
     for values in list(tree.find_all(exp.Values)):
         _numbered(values)
     for table in list(tree.find_all(exp.Table)):

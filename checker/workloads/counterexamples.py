@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.templates.expression_formulas import NoValue
+from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
@@ -33,7 +34,7 @@ from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.definitions import restored_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.templates.expression_formulas import Codes, ValueTerm
@@ -195,10 +196,16 @@ class CounterexampleDraft:
         )
         for some in islice(self._starts(), most):
             for inits, made in self._restored((*first, *some, *then), transactions):
+                ordered = self._in_file_order(inits)
                 yield Litmus(
-                    "example", title, "", self._tables(inits), inits, made, schedule,
+                    "example", title, "", self._tables(inits), ordered, made, schedule,
                     clients=clients,
                 )  # fmt: skip
+
+    def _in_file_order(self, inits: Iterable[Statement]) -> tuple[Statement, ...]:
+        """Return statements that fill tables in the order of a litmus file: table by table."""
+        order = {name: k for k, name in enumerate(self.cast.workload.tables)}
+        return tuple(sorted(inits, key=lambda one: order.get(getattr(one, "target", ""), 0)))
 
     def _tables(self, inits: Sequence[Statement]) -> dict[str, Schema]:
         """Return the tables that a test needs, as the workload declares them."""
@@ -225,13 +232,19 @@ class CounterexampleDraft:
             yield inits, transactions
             return
         before, erased = zip(*map(self._erased_row, restored), strict=True)
-        more = (*before, *inits)
-        ways = [(more, n) for n in dict.fromkeys((len(more) - 1, 1)) if 0 < n < len(more)]
-        for some, version in (*ways, ((*more, *erased), len(more))):
+        more = self._in_file_order((*before, *inits))
+        more_erased = self._in_file_order((*more, *erased))
+        earlier = {table: _versions_of(table, more) for table in restored}
+        ways: list[tuple[tuple[Statement, ...], dict[str, int]]] = []
+        for end in (-1, 0) if all(earlier.values()) else ():
+            way = more, {table: own[end] for table, own in earlier.items()}
+            ways += [way] if way not in ways else []
+        last = {table: _versions_of(table, more_erased)[-1] for table in restored}
+        for some, version in (*ways, (more_erased, last)):
             yield (
                 some,
                 {
-                    name: self.cast.read(restored_version(one.target, version))
+                    name: self.cast.read(restored_version(one.target, version[one.target]))
                     if isinstance(one, Restore)
                     else one
                     for name, one in transactions.items()
@@ -336,6 +349,15 @@ class CounterexampleDraft:
             lists = [sort_rows(some)] if together else [(row,) for row in sort_rows(some)]
             for each in lists:
                 yield self.cast.insert(table, each)
+
+
+def _versions_of(table: str, inits: Sequence[Statement]) -> list[int]:
+    """Return the numbers of the statements that write a table, from 1, but for the last one."""
+    return [
+        number
+        for number, one in enumerate(inits, 1)
+        if not isinstance(one, Read) and one.target == table
+    ][:-1]
 
 
 def executed_part(test: Litmus) -> tuple[object, ...]:
@@ -487,6 +509,8 @@ class CounterexampleCheck:
         expect = {self.protocol.name: Expectation(outcome=outcome, fails=(promise,))}
         title = f"{' and '.join(danger.names)}: not {promise}"
         shown = replace(test, name="-".join(danger.names), title=title, expect=expect)
+        if printed_test_problem(shown, self.protocol) is not None:
+            return None
         return Counterexample(danger, shown, serial, explained)
 
     def _judged(self, test: Litmus) -> RunResult | None:

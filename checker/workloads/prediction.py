@@ -22,6 +22,7 @@ from isolitmus.checker.workloads.pair_prediction import (
     PairPrediction,
     pair_names,
 )
+from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.workloads.instances import Participant
     from isolitmus.checker.workloads.simple_examples import QuestionSolver
+    from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import Workload
@@ -525,14 +527,21 @@ class _Pair:
                 f"{found.loser} with concurrent commit of {found.winner}: the formulas prove {name}"
                 f" impossible, but this run ends with it:\n{search.found[name].test}"
             )
-        missing = tuple(name for name in self.reached if name not in search.found)
-        if not search.found:
+        examples: dict[str, Litmus] = {}
+        for name in (name for name in self.reached if name in search.found):
+            test = search.expecting(name)
+            problem = printed_test_problem(test, self.protocol)
+            if problem is None:
+                examples[name] = test
+            search.why = problem or search.why
+        missing = tuple(name for name in self.reached if name not in examples)
+        if not examples:
             why = search.why or "no example that the solver proposes aborts"
             return replace(found, word="unknown", certain=False, perhaps=missing, why=why)
-        shown = [name for name in self.reached if name in search.found]
+        shown = [*examples]
         return replace(
             found,
-            examples={name: search.expecting(name) for name in shown},
+            examples=examples,
             retries={name: search.retries(name, self.reached[name]) for name in shown},
             perhaps=missing,
             why=search.why if missing else "",

@@ -43,7 +43,10 @@ from isolitmus.specs.sql.job_statements import (
     altered_tables,
     commits_nothing,
     concerns_no_table,
+    find_transactions,
     plain_statement,
+    transaction_reason,
+    transaction_statements,
     unknown_verb,
     unsupported_reason,
 )
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.job_statements import TransactionBlock
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
     from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
@@ -196,13 +200,23 @@ class JobReader:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = job_confs(node)
         sets = [SET.fullmatch(text) for text, _ in texts]
+        blocks = {one.first: one for one in find_transactions([text for text, _ in texts])}
+        inside = {k for one in blocks.values() for k in range(one.first, one.last + 1)}
         over = [
-            found is None and self.is_passed(text)
-            for (text, _), found in zip(texts, sets, strict=True)
+            found is None and k not in inside and self.is_passed(text)
+            for k, ((text, _), found) in enumerate(zip(texts, sets, strict=True))
         ]
-        several = sets.count(None) - sum(over) > 1
+        alone = [k for k, found in enumerate(sets) if found is None and k not in inside]
+        several = len(alone) + len(blocks) - sum(over) > 1
         number = 0
-        for (text, place), found, passed in zip(texts, sets, over, strict=True):
+        for k, ((text, place), found, passed) in enumerate(zip(texts, sets, over, strict=True)):
+            if k in blocks:
+                number += 1
+                title = (name, number if several else 0)
+                together = texts[k : blocks[k].last + 1]
+                self.unread.append(self._transaction(title, blocks[k], together, node))
+            if k in inside and found is None:
+                continue
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
                 said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
@@ -273,14 +287,9 @@ class JobReader:
         """
         known = {name.lower() for name in self.schemas}
         tables = altered_tables(text)
-        with suppress(SqlError):
-            if tables is not None:
-                return replace(unread_job(title[0], error), name=_name(title), tables=tables)
-            named = Syntax(text).named_tables()
-            if named and named <= known:
-                tables = frozenset(
-                    name for name in known if re.search(rf"\b{re.escape(name)}\b", text.lower())
-                )
+        if tables is not None:
+            return replace(unread_job(title[0], error), name=_name(title), tables=tables)
+        tables = self._named_by((text,))
         target = changed_table(text)
         return replace(
             unread_job(title[0], error),
@@ -288,6 +297,43 @@ class JobReader:
             tables=tables,
             target=target if target in known else None,
         )
+
+    def _named_by(self, texts: Sequence[str]) -> frozenset[str] | None:
+        """Return the tables that statements name, in lower case; None if one does not parse, or
+        names a table that is not declared.
+        """
+        known = {name.lower() for name in self.schemas}
+        try:
+            named = [Syntax(text).named_tables() for text in texts]
+        except SqlError:
+            return None
+        if not all(one and one <= known for one in named):
+            return None
+        words = {word for text in texts for word in re.findall(r"\w+", text.lower())}
+        return frozenset(known & words)
+
+    def _transaction(
+        self,
+        title: tuple[str, int],
+        block: TransactionBlock,
+        texts: Sequence[tuple[str, Place]],
+        node: Node,
+    ) -> tuple[UnreadStatement, SqlError]:
+        """Return a transaction of several statements, as one that is not understood."""
+        first, place = texts[0]
+        label, sql = _label(node, first), ";\n".join(text for text, _ in texts)
+        try:
+            with in_file(node, "sql", first):
+                raise locate_error(label, first, 0, transaction_reason(block))
+        except SqlError as error:
+            left_out = replace(
+                unread_job(title[0], error),
+                name=_name(title),
+                tables=self._named_by(transaction_statements(sql)),
+                location=place._replace(end_line=texts[-1][1].end_line),
+                sql=sql,
+            )
+            return left_out, error
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]

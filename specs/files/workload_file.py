@@ -32,6 +32,7 @@ from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
+from isolitmus.specs.sql.job_statements import transaction_statements
 from isolitmus.specs.sql.source_text import errors_in_file
 
 if TYPE_CHECKING:
@@ -484,12 +485,13 @@ def written_by(statements: Iterable[JobStatement]) -> tuple[str, ...]:
 
 
 def _texts(jobs: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the SQL texts of all jobs."""
+    """Yield the SQL texts of all jobs, and the statements of a text that is several."""
     for job in jobs.values():
         sql = job.get("sql") if isinstance(job, dict) else job
-        yield from (
-            text for text in (sql if isinstance(sql, list) else [sql]) if isinstance(text, str)
-        )
+        for text in sql if isinstance(sql, list) else [sql]:
+            if isinstance(text, str):
+                yield text
+                yield from transaction_statements(text) if ";" in text else ()
 
 
 def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:

@@ -19,6 +19,7 @@ from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.sql.guards import guard_insert
 from isolitmus.specs.sql.parameters import one_line, parameters
+from isolitmus.specs.sql.spark_plans import PYTHON_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -39,6 +40,8 @@ __all__ = [
 
 ROWS = {"= 0": "no rows", "<= 0": "no rows", "> 0": "rows", "<> 0": "rows"}
 """What is known of a number of rows, in words."""
+MADE_ROWS = re.compile(rf"\bFROM\s+{PYTHON_ROWS}\b(?!\s*\()", re.IGNORECASE)
+"""Rows of a program that stand for any rows."""
 MOST_CONFLICTS = 10
 """Number of times that a statement aborts on a path on which it always does."""
 WORDS = ("sql", "name", "call", "of", "problem", "sink")
@@ -560,6 +563,16 @@ def with_functions(
                 job: f"whether a run of {job} executes all of its statements depends on {decided}"
                 for job in record.job_names
             }
+        for step in record.gaps:
+            job = record.job_name(step.stream)
+            problem = f"a run of {job} also executes {record.place(step)}, which is not understood"
+            uncertain.setdefault(job, problem)
+        for step in record.statements:
+            if MADE_ROWS.search(step.sql) and not step.stream:
+                uncertain.setdefault(
+                    record.job_name(0),
+                    f"the rows that Python makes for {record.place(step)} are not known",
+                )
         for step, problem in (*gaps, *open_):
             if (record.target.place, step.line, problem) in seen:
                 continue

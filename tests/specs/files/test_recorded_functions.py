@@ -576,3 +576,18 @@ def test_a_function_that_fails_leaves_the_others_their_answers(tmp_path):
     ]
     assert [*work.jobs] == ["load", "other"]
     assert "load" in work.uncertain
+
+
+@pytest.mark.parametrize("source", ["rows_from_python", "VALUES (1) AS rows_from_python(id)"])
+def test_rows_of_a_program_that_are_not_known_break_no_invariant(made, source):
+    decided = {"kind": "decided", "line": 2, "name": "count_1", "sql": ":count_1 = 0"}
+    count = read(2, "SELECT count(*) AS n FROM s WHERE id = 1")
+    insert = statement(3, f"INSERT INTO s SELECT id, current_date() AS day FROM {source}")
+    _, work = made(count, decided, insert)
+    asked = [read_invariant("unique(id)", work.tables, ("s",), "here")]
+    (answer,) = decide_invariants(work, ["delta-serializable"], asked)
+    if "VALUES" in source:
+        assert (answer.word, answer.violations[0].jobs) == ("broken", ("load", "load"))
+    else:
+        assert answer.word == "unknown"
+        assert "the rows that Python makes for job.py:3 are not known" in answer.why

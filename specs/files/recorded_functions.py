@@ -304,6 +304,27 @@ class FunctionRecord:
                 ),
             )
 
+    def doubts(self, unknown: Sequence[RecordedStep]) -> dict[str, str]:
+        """Return why a run of its jobs that executes only their statements may not exist, by job.
+
+        ``unknown`` are the steps after which the path is not known.
+        """
+        found: dict[str, str] = {}
+        if decided := self.uncertain or next(map(self.place, unknown), ""):
+            found = {
+                job: f"whether a run of {job} executes all of its statements depends on {decided}"
+                for job in self.job_names
+            }
+        for step in self.gaps:
+            job = self.job_name(step.stream)
+            problem = f"a run of {job} also executes {self.place(step)}, which is not understood"
+            found.setdefault(job, problem)
+        for step in self.statements:
+            if MADE_ROWS.search(step.sql) and not step.stream:
+                problem = f"the rows that Python makes for {self.place(step)} are not known"
+                found.setdefault(self.job_name(0), problem)
+        return found
+
     def lines(self) -> Iterator[str]:
         """Yield the path that the run took, one statement or read a line."""
         of = self.target
@@ -550,7 +571,6 @@ def with_functions(
             unread.append(one)
     uncertain: dict[str, str] = {}
     seen: set[tuple[str, int, str]] = set()
-    limited = False
     for record in records:
         name = record.target.name
         label = record.target.label
@@ -558,21 +578,13 @@ def with_functions(
         gaps = [(s, s.problem) for s in record.gaps]
         let = record.name not in without_let
         open_ = [*record.unknown_paths(let=let)]
-        if decided := record.uncertain or next((record.place(s) for s, _ in open_), ""):
-            uncertain |= {
-                job: f"whether a run of {job} executes all of its statements depends on {decided}"
-                for job in record.job_names
-            }
-        for step in record.gaps:
-            job = record.job_name(step.stream)
-            problem = f"a run of {job} also executes {record.place(step)}, which is not understood"
-            uncertain.setdefault(job, problem)
-        for step in record.statements:
-            if MADE_ROWS.search(step.sql) and not step.stream:
-                uncertain.setdefault(
-                    record.job_name(0),
-                    f"the rows that Python makes for {record.place(step)} are not known",
-                )
+        uncertain |= record.doubts([step for step, _ in open_])
+        tables = record.tables_of(work.tables)
+        if tables is not None and (gaps or open_):
+            told.append(
+                f"What is not known of {name} changes no table that {label} and the modules beside"
+                " it do not name."
+            )
         for step, problem in (*gaps, *open_):
             if (record.target.place, step.line, problem) in seen:
                 continue
@@ -584,23 +596,13 @@ def with_functions(
             taken.add(called)
             place = Place(label, line, 1, line, record.target.path)
             job = record.job_name(step.stream)
-            unread.append(
-                UnreadStatement(
-                    called, job, problem, f"{label}:{line}", record.tables_of(work.tables), place
-                )
-            )
+            unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", tables, place))
         told += [
             f"{record.place(s)}: {s.problem}{'; it is left out' if s.kind == 'left out' else ''}."
             for s in record.steps
             if s.kind in ("left out", "note")
         ]
-        limited |= record.conflicts
-        if any(one.job in record.job_names and one.tables is not None for one in unread):
-            told.append(
-                f"What is not known of {name} changes no table that {label} and the modules beside"
-                " it do not name."
-            )
-    if limited:
+    if any(record.conflicts for record in records):
         told.append(
             "On a path of a function, a statement aborts at most once, or each time that it is"
             f" tried, up to {MOST_CONFLICTS} times, and all conflicts have one class."

@@ -10,6 +10,7 @@ import dis
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import CodeType
 
     from isolitmus.conformance.delta.session import Session
@@ -42,7 +43,7 @@ __all__ = ["record_function", "run_request"]
 IDENTITY = re.compile(r"IS_OP|.*IF_(NOT_)?NONE")
 """Instructions of Python that compare by identity, in any version."""
 TABLE = re.compile(r"(?i)\bTABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w`-]+\.)*[\w`-]+)")
-LOCATION = re.compile(r"(?i)\s*\bLOCATION\s+('[^']*'|\"[^\"]*\")")
+LOCATION = re.compile(r"(?i)(?<!\s)\s*+\bLOCATION\s+('[^']*'|\"[^\"]*\")")
 
 
 def run_request(request: str) -> int:
@@ -56,6 +57,7 @@ def run_request(request: str) -> int:
 
         sys.dont_write_bytecode = True
         build_wall([Path(tempfile.gettempdir()), *_ivy_folders()], signals=True)
+        _let_workers_import([read_function_target(each).path for each in given["functions"]])
         try:
             with open_session("local[2]") as session:
                 build_wall([session.directory])
@@ -81,6 +83,16 @@ def _ivy_folders() -> list[Path]:
         with suppress(OSError):
             found[0].mkdir()
     return found
+
+
+def _let_workers_import(files: Sequence[Path]) -> None:
+    """Let the Python processes that Spark starts import the modules beside these files.
+
+    They have no current folder to import from (`open_gateway`).
+    """
+    folders = [str(path.resolve().parent) for path in files]
+    own = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*folders, *([own] if own else [])]))
 
 
 def record_function(

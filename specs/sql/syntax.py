@@ -152,7 +152,7 @@ def _plain(node: exp.Expr) -> exp.Expr | None:
 
 Trees = dict[tuple[int, int | None], exp.Expr]
 VERB = re.compile(
-    rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]+\s*\.\s*)+)",
+    rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]++\s*+\.\s*+)+)",
     re.IGNORECASE,
 )
 """OPTIMIZE, REORG or VACUUM, with the database of its table."""
@@ -188,7 +188,7 @@ EMPTY: Mapping[type[exp.Expr], _Wanted] = {
     ),
 }
 TRANSACT = re.compile(
-    r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\("
+    r"\bSELECT\s+TOP\s*+(?:\(\s*+)?\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\("
     r"|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)",
     re.IGNORECASE,
 )
@@ -299,26 +299,14 @@ class Syntax:
     def named_tables(self) -> set[str]:
         """Return the names of its tables in lower case; none for what is no SQL by itself.
 
-        The name of a WITH before the statement is not one, unless a query up to its own has it.
-
         Examples
         --------
         >>> sorted(Syntax("DELETE FROM shop.T").named_tables()), Syntax("VACUUM t").named_tables()
         (['t'], set())
-        >>> sorted(Syntax("WITH s AS (SELECT * FROM u) INSERT INTO t TABLE s").named_tables())
-        ['t', 'u']
         """
         tree = self.tree()
-        if isinstance(tree, exp.Command):
-            return set()
-        named = tree.args.get("with_") or tree.args.get("with")
-        defined: set[str] = set()
-        outside: set[str] = set()
-        for one in () if named is None else named.expressions:
-            inside = {table.name.lower() for table in one.find_all(exp.Table)} - defined
-            outside |= inside
-            defined |= {one.alias.lower()} - inside
-        return outside | ({table.name.lower() for table in tree.find_all(exp.Table)} - defined)
+        found = () if isinstance(tree, exp.Command) else tree.find_all(exp.Table)
+        return {table.name.lower() for table in found}
 
     def tables(self) -> Iterator[exp.Table]:
         """Yield the nodes that name tables in the parsed trees."""

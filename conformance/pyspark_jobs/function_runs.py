@@ -100,8 +100,8 @@ def _run_child(targets: Sequence[FunctionTarget], ddl: str, limit: float) -> lis
             end_child(child)
         said = Path(name, "log").read_text("utf-8", "replace").strip()
         last = said.splitlines()[-1] if said else "no output"
-        ended = f"the process of {{}} ended with status {child.returncode}{{}} ({last})"
-        return _records(_read(output), targets, late or ended, timed=bool(late))
+        ended = f"ended with status {child.returncode}", last
+        return _records(_read(output), targets, ended, late)
 
 
 def _wait(
@@ -170,9 +170,8 @@ def _paths(records: Sequence[dict[str, Any]]) -> list[_Path]:
 def _records(
     records: Sequence[dict[str, Any]],
     targets: Sequence[FunctionTarget],
-    ended: str,
-    *,
-    timed: bool,
+    ended: tuple[str, str],
+    late: str,
 ) -> list[FunctionRecord]:
     """Return the record of each function that began, one for each path.
 
@@ -182,10 +181,10 @@ def _records(
         What the child told.
     targets : sequence of FunctionTarget
         Functions of the child.
-    ended : str
-        Sentence about a function in which the child ended.
-    timed : bool
-        Whether the time limit ended the child.
+    ended : (str, str)
+        How the child ended, and the last line of its output.
+    late : str
+        Sentence about the function that took too long; empty if none did.
     """
     for one in records:
         if one["kind"] == "failed":
@@ -197,7 +196,7 @@ def _records(
         if not own and number:
             break
         own = own or [_Path(number, 0)]
-        failure = _failure(own, target, ended, timed=timed)
+        failure = _failure(own, target, ended, late)
         made += FunctionRecord.of_paths(
             target,
             [[step for step in one.steps if step["kind"] != "began"] for one in own],
@@ -208,7 +207,7 @@ def _records(
 
 
 def _failure(
-    paths: Sequence[_Path], target: FunctionTarget, ended: str, *, timed: bool
+    paths: Sequence[_Path], target: FunctionTarget, ended: tuple[str, str], late: str
 ) -> IsolitmusError | None:
     """Return the error about a run on empty tables that raised, or about any that did not end."""
     first, last = paths[0], paths[-1]
@@ -222,5 +221,9 @@ def _failure(
     if last.ended:
         return None
     after = f"; it had executed {count_of(last.count, 'statement')} before"
-    kind = TimeLimit if timed else IsolitmusError
-    return kind(f"{target.label}:{target.line}: {ended.format(target.function, after)}")
+    if late:
+        return TimeLimit(f"{target.label}:{target.line}: {late}")
+    return IsolitmusError(
+        f"{target.label}:{target.line}: the process of {target.function} {ended[0]}{after}"
+        f" ({ended[1]})"
+    )

@@ -168,6 +168,7 @@ class SqlTexts:
             if found is not None and found[1] not in JOB_CONFS:
                 recorder.gap(f"unsupported: the conf {found[1]} may affect commits")
             return original(spark, *given)
+        recorder.attempt(executed)
         path = next((one for one in map(self._path, commands) if one is not None), None)
         if path is None and set(kinds) - {*WRITES} and (at := PATHS.search(executed)):
             path = at["path"] or at["file"]

@@ -59,8 +59,11 @@ from isolitmus.specs.sql.job_statements import (
     altered_tables,
     commits_nothing,
     concerns_no_table,
+    find_transactions,
     plain_statement,
     temporary_view,
+    transaction_reason,
+    transaction_statements,
     unknown_verb,
     unsupported_reason,
     with_views,
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.job_statements import TransactionBlock
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
     from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
@@ -259,15 +263,23 @@ class JobReader:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = job_confs(node)
         sets = [SET.fullmatch(one.text) for one in given]
+        blocks = {one.first: one for one in find_transactions([one.written for one in given])}
+        inside = {k for one in blocks.values() for k in range(one.first, one.last + 1)}
         over = [
-            found is None and self.is_passed(one.text)
-            for one, found in zip(given, sets, strict=True)
+            found is None and k not in inside and self.is_passed(one.text)
+            for k, (one, found) in enumerate(zip(given, sets, strict=True))
         ]
-        several = sets.count(None) - sum(over) > 1
+        alone = [k for k, found in enumerate(sets) if found is None and k not in inside]
+        several = len(alone) + len(blocks) - sum(over) > 1
         number = 0
-        for one_given, found, passed in zip(given, sets, over, strict=True):
+        for k, (one_given, found, passed) in enumerate(zip(given, sets, over, strict=True)):
             text, place = one_given.text, one_given.place
-            if passed and is_use(text):
+            if k in blocks:
+                number += 1
+                title = (name, number if several else 0)
+                together = given[k : blocks[k].last + 1]
+                self.unread.append(self._transaction(title, blocks[k], together, node))
+            if (k in inside and found is None) or (passed and is_use(text)):
                 continue
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
@@ -377,6 +389,31 @@ class JobReader:
             tables=None if named is None else frozenset(map(str.lower, named)),
             target=target if target in known and not given.problem else None,
         )
+
+    def _transaction(
+        self, title: tuple[str, int], block: TransactionBlock, given: Sequence[_Given], node: Node
+    ) -> tuple[UnreadStatement, SqlError]:
+        """Return a transaction of several statements, as one that is not understood."""
+        first, place = given[0].written, given[0].place
+        named = [
+            frozenset() if one.problem else self.account.named_in(text, one.session)
+            for one in given
+            for text in transaction_statements(one.written)
+        ]
+        # an empty set is that of a text whose tables are not told, such as OPTIMIZE
+        tables = {table.lower() for some in named for table in some or ()}
+        try:
+            with in_file(node, "sql", first):
+                raise locate_error(_label(node, first), first, 0, transaction_reason(block))
+        except SqlError as error:
+            left_out = replace(
+                unread_job(title[0], error),
+                name=_name(title),
+                tables=frozenset(tables) if all(named) else None,
+                location=place._replace(end_line=given[-1].place.end_line),
+                sql=";\n".join(one.text for one in given),
+            )
+            return left_out, error
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]

@@ -37,6 +37,7 @@ from isolitmus.specs.sql.configuration import JOB_CONFS, SET
 from isolitmus.specs.sql.job_statements import (
     commits_nothing,
     creates_table,
+    find_transactions,
     split_inserts,
     without_block,
 )
@@ -158,14 +159,18 @@ def read_job_text(source: Source) -> JobText:
     found: list[str] = []
     spans: list[tuple[int, int]] = []
     passed: list[str] = []
-    for start, statement in without_block([*_statements_at(source.text)]):
+    pieces = without_block([*_statements_at(source.text)])
+    blocks = find_transactions([statement for _, statement in pieces])
+    together = {k for one in blocks for k in range(one.first, one.last + 1)}
+    for k, (start, statement) in enumerate(pieces):
+        passes = commits_nothing(statement) and not _sets_names(statement)
         if (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
-        elif commits_nothing(statement) and not _sets_names(statement):
-            if MATTERS.search(statement):
-                problem = f"unsupported: '{statement}' may affect commits"
-                _refuse(source, start, f"{problem}; remove it")
+        elif passes and MATTERS.search(statement):
+            problem = f"unsupported: '{statement}' may affect commits"
+            _refuse(source, start, f"{problem}; remove it")
+        elif passes and k not in together:
             passed.append(statement)
         else:
             for one in split_inserts(statement):

@@ -34,6 +34,7 @@ from isolitmus.specs.files.unread_tables import creates_no_table, unread_table
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
+from isolitmus.specs.sql.job_statements import transaction_statements
 from isolitmus.specs.sql.parameters import one_line
 from isolitmus.specs.sql.relation_account import RelationAccount
 from isolitmus.specs.sql.relations import RelationName, Session, definition_of, relation_name
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.table_names import NamedTexts
     from isolitmus.specs.files.toml_reader import TomlTable
     from isolitmus.specs.sql.relations import Definition
+    from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
 
 __all__ = ["WorkloadTables", "build_workload", "read_workload", "run_tables", "workload_tables"]
 
@@ -485,12 +487,7 @@ def build_workload(
     if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
-    stand_ins: dict[str, tuple[StandIn, ...]] = {}
-    for source in reader.sources:
-        called = source.name.rpartition(".")[2].strip("`").lower()
-        own = StandIn(source.schema.name, source.schema.columns[-1].name)
-        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
-            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    stand_ins = _stand_ins(reader.sources)
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
@@ -511,6 +508,17 @@ def build_workload(
         },
         not_null=not_null_in(common),
     )  # fmt: skip
+
+
+def _stand_ins(sources: Iterable[UndeclaredSource]) -> dict[str, tuple[StandIn, ...]]:
+    """Return the tables that stand for sources without DDL, by the last part of their names."""
+    stand_ins: dict[str, tuple[StandIn, ...]] = {}
+    for source in sources:
+        called = source.name.rpartition(".")[2].strip("`").lower()
+        own = StandIn(source.schema.name, source.schema.columns[-1].name)
+        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
+            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    return stand_ins
 
 
 def _named_tables(
@@ -626,12 +634,13 @@ def written_by(statements: Iterable[JobStatement]) -> tuple[str, ...]:
 
 
 def _texts(jobs: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the SQL texts of all jobs."""
+    """Yield the SQL texts of all jobs, and the statements of a text that is several."""
     for job in jobs.values():
         sql = job.get("sql") if isinstance(job, dict) else job
-        yield from (
-            text for text in (sql if isinstance(sql, list) else [sql]) if isinstance(text, str)
-        )
+        for text in sql if isinstance(sql, list) else [sql]:
+            if isinstance(text, str):
+                yield text
+                yield from transaction_statements(text) if ";" in text else ()
 
 
 def _refuse_one_name(jobs: Mapping[str, Job], given: Node) -> None:

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.specs.files.toml_reader import Node
 from isolitmus.specs.sql.parameters import BLANK
+from isolitmus.specs.sql.relation_account import RelationAccount
 from isolitmus.specs.sql.relations import (
     NAME,
     RelationName,
     Session,
+    definition_of,
     hide_pieces,
     name_of_node,
     relation_name,
@@ -31,12 +34,18 @@ from isolitmus.specs.sql.relations import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.sql.relations import Definition
+
 __all__ = [
     "NamedTexts",
     "TableNames",
     "created_name",
     "created_text",
+    "name_jobs",
+    "name_tables",
     "name_texts",
+    "relation_account",
     "text_after_name",
 ]
 
@@ -45,6 +54,7 @@ CREATED = re.compile(
     rf"(?P<name>{NAME})",
     re.IGNORECASE,
 )
+LOCATION = re.compile(r"\bLOCATION\s+['\"]([^'\"]*)['\"]", re.IGNORECASE)
 VERB = re.compile(
     rf"{BLANK}(?:OPTIMIZE|VACUUM|(?:REORG|ALTER|TRUNCATE|CACHE|CACHE\s+LAZY|ANALYZE|REFRESH)\s+TABLE"
     r"|RESTORE(?:\s+TABLE)?|COMMENT\s+ON\s+TABLE|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|COPY\s+INTO"
@@ -365,3 +375,81 @@ def _assumptions(names: TableNames, uses: Collection[RelationName]) -> Iterator[
     if held:
         listed = " and ".join(sorted(one.strip("$") for one in held))
         yield f"A placeholder in a name has one value in all files: {listed}."
+
+
+def name_tables(
+    document: Node, logged: Sequence[LoggedDeclaration], relations: Mapping[str, str]
+) -> tuple[Node, TableNames]:
+    """Return the document with a name of one part for each table of its DDL, and the names."""
+    ddl = document.value.get("ddl", [])
+    texts = [ddl] if isinstance(ddl, str) else ddl
+    full = {name.lower(): relation_name(relation) for name, relation in relations.items()}
+    written: list[RelationName] = []
+    if isinstance(texts, list):
+        written = [name for text in texts if isinstance(text, str) and (name := created_name(text))]
+    written += [relation_name(name) for name in document.value.get("tables", {})]
+    if "table" in document.value:
+        written.append(RelationName(("t",)))
+    written += [relation_name(one.declared.name) for one in logged]
+    known = [
+        RelationName((*full[name.last].parts[:-1], name.last)) if name.last in full else name
+        for name in written
+    ]
+    names = TableNames.of(known)
+    changed = [names.renamed_creation(text) for text in texts] if len({*known}) > 1 else texts
+    if changed == texts or not isinstance(texts, list):
+        return document, names
+    return Node({**document.value, "ddl": changed}, document.path, document.source), names
+
+
+def name_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
+    """Return the jobs with names of one part for their tables."""
+    listed: dict[str, list[str]] = {}
+    for name, job in given.value.items():
+        sql = job.get("sql") if isinstance(job, dict) else job
+        texts = [sql] if isinstance(sql, str) else sql
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+            listed[name] = texts
+    named = name_texts(names, listed)
+    jobs = dict(given.value)
+    for name, texts in named.statements.items():
+        if texts != listed[name]:
+            job = jobs[name]
+            jobs[name] = {**job, "sql": texts} if isinstance(job, dict) else texts
+    return Node(jobs, given.path, given.source), named
+
+
+def relation_account(
+    names: TableNames,
+    tables: Iterable[str],
+    given: NamedTexts,
+    document: Node,
+    views: Mapping[str, str],
+) -> RelationAccount:
+    """Return the account of the relations that statements name, on these declared tables."""
+    ddl = document.value.get("ddl", [])
+    ddl = [ddl] if isinstance(ddl, str) else ddl
+    elsewhere: list[Definition] = []
+    for texts in (*given.statements.values(), ddl):
+        session = Session()
+        for text in texts:
+            written = given.originals.get(text, text)
+            definition = definition_of(written, session)
+            if definition is not None and not definition.temporary:
+                elsewhere.append(definition)
+            session = session.after(written)
+    for relation, query in views.items():
+        view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
+        assert view is not None
+        elsewhere.append(view)
+    locations: dict[str, str] = {}
+    for text in ddl:
+        name, folder = created_name(text), LOCATION.search(text)
+        if name is not None and folder is not None:
+            locations[names.plain.get(name, name.last)] = folder[1]
+    full = {plain.lower(): name for name, plain in names.plain.items()}
+    return RelationAccount(
+        {name: full.get(name.lower(), RelationName((name.lower(),))) for name in tables},
+        {name: locations[name.lower()] for name in tables if name.lower() in locations},
+        tuple(elsewhere),
+    )

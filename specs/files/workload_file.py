@@ -28,7 +28,7 @@ from isolitmus.specs.files.reading_cache import (
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.table_names import TableNames, created_name, name_texts
+from isolitmus.specs.files.table_names import name_jobs, name_tables, relation_account
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.files.unread_tables import creates_no_table, unread_table
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
@@ -36,8 +36,6 @@ from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.job_statements import transaction_statements
 from isolitmus.specs.sql.parameters import one_line
-from isolitmus.specs.sql.relation_account import RelationAccount
-from isolitmus.specs.sql.relations import RelationName, Session, definition_of, relation_name
 from isolitmus.specs.sql.source_text import errors_in_file
 
 if TYPE_CHECKING:
@@ -52,9 +50,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.files.table_ddl import TableDeclaration
-    from isolitmus.specs.files.table_names import NamedTexts
     from isolitmus.specs.files.toml_reader import TomlTable
-    from isolitmus.specs.sql.relations import Definition
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
 
 __all__ = ["WorkloadTables", "build_workload", "read_workload", "run_tables", "workload_tables"]
@@ -286,7 +282,7 @@ def run_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> str:
     >>> run_tables(source.node(), ())
     'CREATE TABLE t (id INT) USING delta'
     """
-    declared = _declared(document)
+    declared = _declared(name_tables(document, logged, {})[0])
     if declared is None and not logged:
         document.refuse("no table is declared; functions run on tables, which are created empty")
     ddl = document.value.get("ddl", [])
@@ -303,7 +299,6 @@ def run_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> str:
     return "\n;\n".join(texts)
 
 
-LOCATION = re.compile(r"\bLOCATION\s+['\"]([^'\"]*)['\"]", re.IGNORECASE)
 KNOWN = (
     "title",
     "ddl",
@@ -435,7 +430,7 @@ def build_workload(
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    document, names = _named_tables(document, logged, relations or {})
+    document, names = name_tables(document, logged, relations or {})
     schemas, level, formats, left_out, unread_here = _kept_tables(document, logged, store)
     declared = {name.lower() for name in schemas}
     unread = [*unread_here, *(one for one in unread if one.name.lower() not in declared)]
@@ -450,12 +445,12 @@ def build_workload(
         else "add its CREATE TABLE to the DDL"
     )
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
-    given, named_texts = _named_jobs(given, names)
+    given, named_texts = name_jobs(given, names)
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)
     known = [*schemas, *(one.name for one in unread if not one.is_view)]
-    account = _account(names, known, named_texts, document, views or {})
+    account = relation_account(names, known, named_texts, document, views or {})
     reader = JobReader(
         schemas, shared, formats, besides, written, texts, hints or {},
         {one.name.lower(): one for one in unread}, account=account,
@@ -519,84 +514,6 @@ def _stand_ins(sources: Iterable[UndeclaredSource]) -> dict[str, tuple[StandIn, 
         if not (source.older or source.query) and own not in stand_ins.get(called, ()):
             stand_ins[called] = (*stand_ins.get(called, ()), own)
     return stand_ins
-
-
-def _named_tables(
-    document: Node, logged: Sequence[LoggedDeclaration], relations: Mapping[str, str]
-) -> tuple[Node, TableNames]:
-    """Return the document with a name of one part for each table of its DDL, and the names."""
-    ddl = document.value.get("ddl", [])
-    texts = [ddl] if isinstance(ddl, str) else ddl
-    full = {name.lower(): relation_name(relation) for name, relation in relations.items()}
-    written: list[RelationName] = []
-    if isinstance(texts, list):
-        written = [name for text in texts if isinstance(text, str) and (name := created_name(text))]
-    written += [relation_name(name) for name in document.value.get("tables", {})]
-    if "table" in document.value:
-        written.append(RelationName(("t",)))
-    written += [relation_name(one.declared.name) for one in logged]
-    known = [
-        RelationName((*full[name.last].parts[:-1], name.last)) if name.last in full else name
-        for name in written
-    ]
-    names = TableNames.of(known)
-    changed = [names.renamed_creation(text) for text in texts] if len({*known}) > 1 else texts
-    if changed == texts or not isinstance(texts, list):
-        return document, names
-    return Node({**document.value, "ddl": changed}, document.path, document.source), names
-
-
-def _named_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
-    """Return the jobs with names of one part for their tables."""
-    listed: dict[str, list[str]] = {}
-    for name, job in given.value.items():
-        sql = job.get("sql") if isinstance(job, dict) else job
-        texts = [sql] if isinstance(sql, str) else sql
-        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-            listed[name] = texts
-    named = name_texts(names, listed)
-    jobs = dict(given.value)
-    for name, texts in named.statements.items():
-        if texts != listed[name]:
-            job = jobs[name]
-            jobs[name] = {**job, "sql": texts} if isinstance(job, dict) else texts
-    return Node(jobs, given.path, given.source), named
-
-
-def _account(
-    names: TableNames,
-    tables: Iterable[str],
-    given: NamedTexts,
-    document: Node,
-    views: Mapping[str, str],
-) -> RelationAccount:
-    """Return the account of the relations that statements name, on these declared tables."""
-    ddl = document.value.get("ddl", [])
-    ddl = [ddl] if isinstance(ddl, str) else ddl
-    elsewhere: list[Definition] = []
-    for texts in (*given.statements.values(), ddl):
-        session = Session()
-        for text in texts:
-            written = given.originals.get(text, text)
-            definition = definition_of(written, session)
-            if definition is not None and not definition.temporary:
-                elsewhere.append(definition)
-            session = session.after(written)
-    for relation, query in views.items():
-        view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
-        assert view is not None
-        elsewhere.append(view)
-    locations: dict[str, str] = {}
-    for text in ddl:
-        name, folder = created_name(text), LOCATION.search(text)
-        if name is not None and folder is not None:
-            locations[names.plain.get(name, name.last)] = folder[1]
-    full = {plain.lower(): name for name, plain in names.plain.items()}
-    return RelationAccount(
-        {name: full.get(name.lower(), RelationName((name.lower(),))) for name in tables},
-        {name: locations[name.lower()] for name in tables if name.lower() in locations},
-        tuple(elsewhere),
-    )
 
 
 def read_invariants(

@@ -343,7 +343,7 @@ RECORDING = (
 SETTINGS = (
     "[tool.isolitmus]\npaths = ['jobs']\nlevel = 'Serializable'\nselect = ['ISO2']\n"
     "exclude = ['**/old_*.sql', 'a*b']\nddl = 'tables.sql'\n[tool.isolitmus.per-file-ignores]\n"
-    "'a/**' = ['ISO201']\n[tool.isolitmus.jobs.a]\nalone = true\nafter = ['b']\n"
+    "'a/**' = ['ISO201']\n"
 )
 KEPT = [
     "unique(id)", "not null(part)", "check(x >= 0)", "count per part <= 3 where x > 0",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isolitmus.cli.output import progress
+from isolitmus.cli.output import progress, warn
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.specs import protocol
@@ -113,7 +113,11 @@ def choose_workload(
     records: list[FunctionRecord] = []
 
     def execute(created: str) -> list[FunctionRecord]:
+        from isolitmus.conformance.pyspark_jobs.file_wall import unwalled_effects, wall_version
         from isolitmus.conformance.pyspark_jobs.function_runs import run_functions
+
+        named = ", ".join(one.shown for one in targets)
+        warn(f"--run executes {named}: {unwalled_effects(wall_version())}")
 
         with progress(f"run {', '.join(one.name for one in targets)}"):
             left = None if budget.seconds is None else budget.left

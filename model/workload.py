@@ -149,6 +149,23 @@ class UnreadStatement(ReadableRepr):
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadTable:
+    """Table or view that is declared, but not understood; so are statements that name it."""
+
+    name: str
+    """Its name."""
+    place: str
+    """File, line and column of what is not understood."""
+    problem: str
+    """What is not understood."""
+    is_view: bool = False
+    """True if it may stand for other tables."""
+
+    def __str__(self) -> str:
+        return f"{self.name} is declared, but not understood ({self.place}): {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
 class QueryText:
     """Query that a table of any rows stands for."""
 
@@ -185,6 +202,8 @@ class Job(ReadableRepr):
     """Constraint as written."""
     place: str = ""
     """File and line of the job."""
+    not_null: frozenset[str] = frozenset()
+    """Parameters that are declared NOT NULL."""
 
     def __repr__(self) -> str:
         return first_lines([f"{self.name}:", *(f"  {one.sql}" for one in self.statements)])
@@ -241,6 +260,8 @@ class Workload(ReadableRepr):
     """
     queries: Mapping[str, QueryText] = field(default_factory=dict)
     """Queries that tables of any rows stand for, by table."""
+    not_null: frozenset[str] = frozenset()
+    """Shared parameters that are declared NOT NULL."""
 
     @property
     def statements(self) -> tuple[JobStatement, ...]:

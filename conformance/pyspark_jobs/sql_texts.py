@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
 from isolitmus.conformance.pyspark_jobs.traced_values import TOKEN, TracedValue, plain_value
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.files.sql_jobs import with_views
 from isolitmus.specs.sql.configuration import JOB_CONFS
+from isolitmus.specs.sql.job_statements import with_views
 from isolitmus.specs.sql.parameters import PIECE, parameters
 from isolitmus.specs.sql.spark_plans import PlanWriter
 
@@ -168,6 +168,7 @@ class SqlTexts:
             if found is not None and found[1] not in JOB_CONFS:
                 recorder.gap(f"unsupported: the conf {found[1]} may affect commits")
             return original(spark, *given)
+        recorder.attempt(executed)
         path = next((one for one in map(self._path, commands) if one is not None), None)
         if path is None and set(kinds) - {*WRITES} and (at := PATHS.search(executed)):
             path = at["path"] or at["file"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from isolitmus.model.sql.types import type_named
 from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def bind_text(
     values : mapping of str to Value
         Value of each parameter.
     types : mapping of str to Type, optional
-        Types of parameters that are expressions, for NULL as their value.
+        Types of the parameters, for NULL as their value.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def bind_text(
         name = _parameter_name(found)
         if name not in values:
             return found[0]
-        if values[name] is None and types and is_unnamed(name):
+        if values[name] is None and types and type_named(types[name]) is not None:
             return f"CAST(NULL AS {types[name]})"
         return spark_literal(values[name])
 

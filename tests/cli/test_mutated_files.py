@@ -502,7 +502,7 @@ FIELDS = {
             "type": "struct", "fields": [
                 {"name": "id", "type": "integer", "nullable": True, "metadata": {}}]}),
         "partitionColumns": ["id"], "createdTime": 1,
-        "configuration": {"delta.isolationLevel": "Serializable", "delta.appendOnly": "false"},
+        "configuration": {"delta.isolationLevel": "Serializable", "team": "us"},
     },
     "add": {"path": "f", "size": 1, "partitionValues": {"id": "1"}, "modificationTime": 1,
             "dataChange": True, "stats": '{"numRecords": 1, "minValues": {"id": 1}}',

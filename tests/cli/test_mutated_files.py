@@ -536,6 +536,7 @@ def test_a_value_of_another_type_in_the_settings_of_a_table(tmp_path, call):
     log.mkdir(parents=True)
     job.write_text("DELETE FROM t WHERE id = 1", "utf-8")
     actions = json.loads(json.dumps(FIELDS))
+    actions["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 2}
     actions["metaData"]["configuration"]["delta.isolationLevel"] = 5
     lines = "".join(json.dumps({name: one}) + "\n" for name, one in actions.items())
     (log / f"{0:020}.json").write_text(lines, "utf-8")

@@ -95,13 +95,20 @@ def expressions():
         for variable, value in vars(module).items():
             for pattern in held(value):
                 found.setdefault((pattern.pattern, pattern.flags), [f"{name}.{variable}", set()])
+        inner = {
+            id(node)
+            for function in ast.walk(tree)
+            if isinstance(function, ast.FunctionDef)
+            for node in ast.walk(function)
+        }
         others = set()  # methods of what is no expression of the module, perhaps a loop's variable
         for node in ast.walk(tree):
             match node:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=method)) if (
                     node.args
                 ):
-                    if method in {*METHODS, "split", "compile"}:
+                    # what a module compiles is among its values
+                    if method in {*METHODS, "split"} or (method == "compile" and id(node) in inner):
                         pattern = written(node, Names(vars(module)))
                         if pattern is not None:
                             calls.append((pattern, f"{name}:{node.lineno}", method, others))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
@@ -11,7 +12,7 @@ from isolitmus.model.sql.types import INTEGERS, RANGES, decimal_of, type_named
 from isolitmus.specs.sql.functions import CAST_OF, GIVES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import duckdb
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "open_duck",
     "open_duck_with_macros",
+    "rolled_back",
     "to_duck_sql",
     "unsupported_by_duckdb",
 ]
@@ -110,6 +112,23 @@ def open_duck() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     return duckdb.connect(":memory:", config={"enable_external_access": "false", "threads": "1"})
+
+
+@contextmanager
+def rolled_back(duck: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Open a transaction, and roll it back at the end of the block.
+
+    A limit may have interrupted an earlier block before its end: what it left open is rolled back.
+    """
+    import duckdb
+
+    with suppress(duckdb.TransactionException):
+        duck.execute("ROLLBACK")
+    duck.execute("BEGIN TRANSACTION")
+    try:
+        yield
+    finally:
+        duck.execute("ROLLBACK")
 
 
 def unsupported_by_duckdb(error: duckdb.Error) -> LitmusError:

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros, unsupported_by_duckdb
+from isolitmus.checker.execution.duckdb_dialect import (
+    open_duck_with_macros,
+    rolled_back,
+    unsupported_by_duckdb,
+)
 from isolitmus.checker.execution.duckdb_tables import (
     create_table,
     fill_table,
@@ -113,13 +117,10 @@ class _Duck:
         if keep and self._holds is not executor:
             self._make(setup)
             self._holds = executor
-        self.run("BEGIN TRANSACTION")
-        try:
+        with rolled_back(self._connection):
             if not keep:
                 self._make(setup)
             yield
-        finally:
-            self.run("ROLLBACK")
 
 
 _duck = cache(_Duck)

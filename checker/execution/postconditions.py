@@ -66,23 +66,20 @@ def violated_queries(
     >>> violated_queries([(t, ((1,), (2,)))], queries)
     ('SELECT count(*) FROM t HAVING count(*) > 1',)
     """
-    from isolitmus.checker.execution.duckdb_dialect import to_duck_sql
+    from isolitmus.checker.execution.duckdb_dialect import rolled_back, to_duck_sql
     from isolitmus.specs.sql.syntax import Syntax
 
     if translate is None:
         translate = lambda query: to_duck_sql(Syntax(query).tree())  # noqa: E731
     texts = {query: translate(query) for query in queries}
     duck = _duck(getpid())
-    duck.execute("BEGIN")
-    try:
+    with rolled_back(duck):
         for schema, rows in tables:
             duck.execute(create_table(schema))
             for row in rows:
                 values = ", ".join(map(literal, row))
                 duck.execute(f'INSERT INTO "{schema.name}" VALUES ({values})')
         return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
-    finally:
-        duck.execute("ROLLBACK")
 
 
 def value_in_duckdb(text: str) -> Any:
@@ -112,23 +109,22 @@ class Postconditions:
             return
         import duckdb  # a slow import, and few tests have postconditions
 
-        from isolitmus.checker.execution.duckdb_dialect import open_duck
+        from isolitmus.checker.execution.duckdb_dialect import open_duck, rolled_back
 
         self._duck = self._duck or self._connected(open_duck())
-        self._duck.execute("BEGIN")
-        for name in self._litmus.tables:
-            self._fill(name, tables[name])
-            self._fill(f"{name}_written", ((by, *row) for of, by, row in left if of == name))
-        for name, query in self._litmus.postconditions.items():
-            try:
-                found = self._duck.execute(query).fetchone()
-            except duckdb.Error as error:
-                raise LitmusError(
-                    f"{self._litmus.name}: postconditions.{name}: {str(error).splitlines()[0]}"
-                ) from None
-            if found is not None:
-                yield name
-        self._duck.execute("ROLLBACK")
+        with rolled_back(self._duck):
+            for name in self._litmus.tables:
+                self._fill(name, tables[name])
+                self._fill(f"{name}_written", ((by, *row) for of, by, row in left if of == name))
+            for name, query in self._litmus.postconditions.items():
+                try:
+                    found = self._duck.execute(query).fetchone()
+                except duckdb.Error as error:
+                    raise LitmusError(
+                        f"{self._litmus.name}: postconditions.{name}: {str(error).splitlines()[0]}"
+                    ) from None
+                if found is not None:
+                    yield name
 
     def _connected(self, duck: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """Create the tables in an empty database, and return it."""

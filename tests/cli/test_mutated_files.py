@@ -5,8 +5,10 @@ As many of each kind are tried as Hypothesis tries examples, drawn by the seed o
 """
 
 import json
+import os
 import re
 import signal
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -15,10 +17,22 @@ from hypothesis import settings
 
 from isolitmus import conformance
 from isolitmus import specs as package
+from isolitmus.checker.auditing.diagnosis import explain
+from isolitmus.checker.auditing.log_audit import audit
+from isolitmus.checker.blackbox.events import has_times
+from isolitmus.checker.checks.blackbox_check import check_recorded
+from isolitmus.checker.render.diagnosis import diagnosis_lines
+from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.specs.files.catalogue import matrix, protocols
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
+from isolitmus.specs.files.function_targets import FunctionTarget
+from isolitmus.specs.files.lint_settings import LintSettings, read_settings
+from isolitmus.specs.files.lint_sources import read_lint_sources
+from isolitmus.specs.files.recorded_functions import FunctionRecord
 from isolitmus.specs.files.workload_sources import workload
+from isolitmus.specs.histories.recorded_history import recorded_history
+from isolitmus.specs.sql.invariants import read_invariants_of
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
 TRIES = settings.default.max_examples
@@ -294,3 +308,259 @@ def test_damaged_evidence(name, tmp_path, seed):
             found.write(path)
         except IsolitmusError as error:
             assert printable(str(error).replace("\n", "")) == str(error).replace("\n", "")
+
+
+# Doors: files in a folder of a user, one of them damaged
+
+DATA = Path(__file__).parents[1] / "data"
+JSON_VALUES = [
+    None, True, 0, -1, 1.5, 10**30, "", "x", "a\0b", "1", [], [[]], ["x"], [None], {}, {"a": 1},
+]  # fmt: skip
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# %sql"]},
+        {
+            "cell_type": "code", "metadata": {}, "outputs": [],
+            "source": ["%sql\n", "DELETE FROM t WHERE part = 1"],
+        },
+        {"cell_type": "code", "metadata": {}, "outputs": [], "source": "spark.sql('SELECT 1')"},
+    ],
+    "metadata": {"language_info": {"name": "python"}, "kernelspec": {"name": "python3"}},
+    "nbformat": 4,
+}  # fmt: skip
+COMMIT = {
+    "timestamp": 1, "operation": "WRITE", "operationParameters": {"predicate": "[]"},
+    "readVersion": 1, "isolationLevel": "Serializable", "isBlindAppend": True, "txnId": "x",
+}  # fmt: skip
+MESSAGE = (
+    "io.delta.exceptions.ConcurrentAppendException: [DELTA_CONCURRENT_APPEND.WITHOUT_HINT] Files"
+    " were added to partition [part=1] by a concurrent update. Please try the operation again.\n"
+    "Conflicting commit: "
+)
+RECORDING = (
+    "SELECT count(*) AS n FROM t;INSERT INTO t VALUES (1, :n, 2);DELETE FROM t WHERE id = :n"
+)
+SETTINGS = (
+    "[tool.isolitmus]\npaths = ['jobs']\nlevel = 'Serializable'\nselect = ['ISO2']\n"
+    "exclude = ['**/old_*.sql', 'a*b']\nddl = 'tables.sql'\n[tool.isolitmus.per-file-ignores]\n"
+    "'a/**' = ['ISO201']\n"
+)
+KEPT = [
+    "unique(id)", "not null(part)", "check(x >= 0)", "count per part <= 3 where x > 0",
+    "id references t(part)", "sum(x) unchanged", "t: sum(x) <= before(x) where id > 1",
+    "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 FROM t AS u WHERE u.id = t.part)",
+    "SELECT part FROM t GROUP BY part HAVING count(*) > 1",
+]  # fmt: skip
+DBCOP = [
+    [{"events": [{"write": True, "variable": 0, "value": 1, "success": True}], "success": True}],
+    [{"events": [{"write": False, "variable": 0, "value": 1, "success": True}], "success": True}],
+]
+EDN = """\
+{:type :invoke, :f :txn, :value [[:w y 2]], :process 0}
+{:type :ok, :f :txn, :value [[:w y 2]], :process 0}
+{:type :invoke, :f :txn, :value [[:r y nil]], :process 4}
+{:type :ok, :f :txn, :value [[:r y 2]], :process 4}
+{:type :info, :f :txn, :value [[:w y 2]], :process 2}
+"""
+PLUME = "r(0,1,0,0)\nw(0,2,0,0)\nr(0,2,1,1)\n"
+RECORDED = {"history": [json.dumps(DBCOP), EDN, PLUME]}
+
+
+def project(folder, pattern="*"):
+    """The texts of a project in the tests' data, by path."""
+    return {
+        path.relative_to(DATA / folder).as_posix(): [path.read_text("utf-8")]
+        for path in sorted((DATA / folder).rglob(pattern))
+        if path.is_file()
+    }
+
+
+def sources(folder):
+    """What lint reads of a folder."""
+    settings = replace(LintSettings(folder), ddl=folder / "ddl.sql")
+    return read_lint_sources([str(folder)], settings)
+
+
+def checked(folder):
+    """The verdicts on a history."""
+    history = recorded_history(folder / "history")
+    levels = ["strict-serializable", "causal"] if has_times(history.registers) else ["causal"]
+    return check_recorded("history", history, levels, budget=Budget(5))
+
+
+def record(folder):
+    """The workload of a function that executed a query and some statements."""
+    target = FunctionTarget(folder / "job.py", "load", 1, "job.py:load")
+    query, *statements = (folder / "recording").read_text("utf-8").split(";")
+    steps = [
+        {"kind": "read", "line": 2, "sql": query, "name": "n", "call": "count()", "tables": ["t"]},
+        *(
+            {"kind": "statement", "line": line, "sql": sql}
+            for line, sql in enumerate(statements, 3)
+        ),
+    ]
+    records = FunctionRecord.of_paths(target, [steps], more=False)
+    return workload(ddl=folder / "ddl.sql", run=lambda _: records)
+
+
+def kept(folder):
+    """The invariants in a file, of a table."""
+    tables = workload(str(folder / "job.sql"), ddl=folder / "ddl.sql").tables
+    return [*read_invariants_of((folder / "kept.txt").read_text("utf-8"), tables, ["t"])]
+
+
+def explained(folder):
+    """The lines about the text of an exception."""
+    return [*diagnosis_lines(explain((folder / "error.txt").read_text("utf-8")))]
+
+
+SQL = {"ddl.sql": [TABLES], "job.sql": STATEMENTS[1:]}
+DOORS = {
+    "sql": (SQL, sources),
+    "dbt": (project("dbt/shop", "*.json") | project("dbt/shop", "*.yml"), lambda at: workload(str(at))),
+    "bundle": (project("bundle"), lambda at: workload(str(at))),
+    "notebook": (SQL | {"a.ipynb": [json.dumps(NOTEBOOK)]}, sources),
+    "source": (SQL | {"b.py": [(DATA / "bundle/notebooks/report.py").read_text("utf-8")]}, sources),
+    "recording": ({"ddl.sql": [TABLES], "recording": [RECORDING]}, record),
+    "history": (RECORDED, checked),
+    "exception": ({"error.txt": [MESSAGE + json.dumps(COMMIT)]}, explained),
+    "invariant": (SQL | {"kept.txt": KEPT}, kept),
+    "settings": ({"pyproject.toml": [SETTINGS]}, lambda at: read_settings(at / "pyproject.toml")),
+}  # fmt: skip
+
+
+def mistyped(random, text):
+    """A text with JSON, a line or the whole, in which a value has another type."""
+    head, brace, rest = text.partition("{")
+    try:
+        document = json.loads(rest if not brace else brace + rest if head == MESSAGE else text)
+    except ValueError:
+        return mutated(random, [text])
+    known = [*places(document)]
+    *path, last = random.choice(known) if known else [None]
+    holder = document
+    for key in path:
+        holder = holder[key]
+    if known:
+        holder[last] = random.choice(JSON_VALUES)
+    return (head if head == MESSAGE else "") + json.dumps(document)
+
+
+def places(document, path=()):
+    """Every place in a document, as keys from its root."""
+    inner = document.items() if isinstance(document, dict) else enumerate(document)
+    for key, part in inner:
+        yield (*path, key)
+        if isinstance(part, dict | list):
+            yield from places(part, (*path, key))
+
+
+def enter(door, random, folder):
+    """Write the files of a door, one of them damaged, and read them."""
+    files, read_folder = DOORS[door]
+    damaged = random.choice([*files])
+    for name, texts in files.items():
+        text = random.choice(texts)
+        if name == damaged:
+            change = random.choice([mistyped, mutated, respelled])
+            text = change(random, [text]) if change is mutated else change(random, text)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8", "replace")
+    return refused_in_a_sentence(lambda: read_folder(folder))
+
+
+@pytest.fixture
+def clock():
+    """clock(seconds): a TimeoutError so much later."""
+
+    def late(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    yield signal.alarm
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_damaged_file_at_each_door(door, tmp_path, clock, seed):
+    whole = 0
+    for random in attempts(door, seed):
+        clock(SECONDS)
+        whole += enter(door, random, tmp_path / "files") is not None
+    assert whole
+
+
+FIELDS = {
+    "commitInfo": {**COMMIT, "engineInfo": "Apache-Spark/4.2.0 Delta-Lake/4.4.0"},
+    "protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"],
+                 "writerFeatures": ["v2Checkpoint"]},
+    "metaData": {
+        "id": "x", "name": "t", "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({
+            "type": "struct", "fields": [
+                {"name": "id", "type": "integer", "nullable": True, "metadata": {}}]}),
+        "partitionColumns": ["id"], "createdTime": 1,
+        "configuration": {"delta.isolationLevel": "Serializable", "team": "us"},
+    },
+    "add": {"path": "f", "size": 1, "partitionValues": {"id": "1"}, "modificationTime": 1,
+            "dataChange": True, "stats": '{"numRecords": 1, "minValues": {"id": 1}}',
+            "deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": 1,
+                               "sizeInBytes": 1, "cardinality": 1}},
+}  # fmt: skip
+
+
+def test_each_field_of_a_log_with_a_value_of_another_type(tmp_path, clock):
+    log, job = tmp_path / "t" / "_delta_log", tmp_path / "job.sql"
+    log.mkdir(parents=True)
+    job.write_text("DELETE FROM t WHERE id = 1", "utf-8")
+    whole = 0
+    for where in places(FIELDS):
+        for value in JSON_VALUES[:2] + JSON_VALUES[2::4]:
+            clock(SECONDS)
+            actions = json.loads(json.dumps(FIELDS))
+            holder = actions
+            for key in where[:-1]:
+                holder = holder[key]
+            holder[where[-1]] = value
+            lines = "".join(json.dumps({name: one}) + "\n" for name, one in actions.items())
+            (log / f"{0:020}.json").write_text(lines, "utf-8")
+            whole += refused_in_a_sentence(lambda: audit(tmp_path / "t")) is not None
+            refused_in_a_sentence(lambda: workload(str(job), tables=[f"t={tmp_path / 't'}"]))
+    assert whole
+
+
+def test_a_value_of_another_type_in_the_settings_of_a_table(tmp_path, call):
+    log, job = tmp_path / "t" / "_delta_log", tmp_path / "job.sql"
+    log.mkdir(parents=True)
+    job.write_text("DELETE FROM t WHERE id = 1", "utf-8")
+    actions = json.loads(json.dumps(FIELDS))
+    actions["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 2}
+    actions["metaData"]["configuration"]["delta.isolationLevel"] = 5
+    lines = "".join(json.dumps({name: one}) + "\n" for name, one in actions.items())
+    (log / f"{0:020}.json").write_text(lines, "utf-8")
+    status, _, err = call("predict", str(job), "--table", str(tmp_path / "t"))
+    assert status == 2
+    assert "its delta.isolationLevel is '5'; known: Serializable" in err
+
+
+def test_a_file_name_that_is_no_utf_8(tmp_path, call):
+    (tmp_path / "ddl.sql").write_text(TABLES)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.sql")).write_text("DELETE FROM t WHERE x = 1")
+    status, out, _ = call("lint", str(tmp_path), "--no-cache", "--as", "sarif")
+    assert status in (0, 1)
+    assert "a%FF.sql" in out
+
+
+def test_a_subquery_without_from_in_an_invariant(tmp_path):
+    text = "SELECT * FROM t WHERE NOT EXISTS (SELECT 1 WHERE id = 1)"
+    for name, sql in {"ddl.sql": TABLES, "job.sql": STATEMENTS[1], "kept.txt": text}.items():
+        (tmp_path / name).write_text(sql)
+    with pytest.raises(IsolitmusError, match="a subquery is a SELECT"):
+        kept(tmp_path)
+
+
+def test_a_commit_whose_parameters_are_no_object(tmp_path):
+    (tmp_path / "error.txt").write_text(MESSAGE + json.dumps(COMMIT | {"operationParameters": "x"}))
+    assert explained(tmp_path)

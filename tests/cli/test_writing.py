@@ -297,8 +297,15 @@ def test_a_full_terminal_is_one_sentence():
 # Processes
 
 
-def test_a_ctrl_c_while_the_command_starts_is_one_too(tmp_path):
-    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+SELF = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)"
+
+
+@pytest.mark.parametrize(
+    ("module", "text"), [("typer", "raise KeyboardInterrupt"), ("typer", SELF), ("logging", SELF)]
+)
+def test_a_ctrl_c_while_the_command_starts_is_one_too(tmp_path, module, text):
+    """A module that is imported early is interrupted, or sends the signal itself."""
+    (tmp_path / f"{module}.py").write_text(text)
     done = subprocess.run(
         [PROGRAM, "show"],
         env={

@@ -230,7 +230,7 @@ def test_lint_reads_a_bundle_and_its_ignore_comments(tmp_path):
 
 
 def test_lint_of_the_bundle_of_the_documentation(call):
-    status, out, _ = call("lint", str(SHOP), "--json")
+    status, out, _ = call("lint", str(SHOP), "--no-cache", "--json")
     found = json.loads(out)["findings"]
     assert status == 1
     told = {(one["rule"], one["places"][0]["file"].rpartition("bundle/")[2]) for one in found}

@@ -15,8 +15,8 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.lint_settings import LintSettings
-from isolitmus.specs.files.sql_jobs import sql_workload
 from isolitmus.specs.files.workload_file import read_workload
+from isolitmus.specs.files.workload_sources import workload
 
 SERIALIZABLE = protocol("delta-serializable")
 WRITE_SERIALIZABLE = protocol("delta-write-serializable")
@@ -98,8 +98,8 @@ def test_sql_files_declare_it(tmp_path):
     (tmp_path / "j0.sql").write_text(IS_NULL, "utf-8")
     for declared, word in (("INT NOT NULL", "never"), ("INT", "when")):
         (tmp_path / "j1.sql").write_text(f"-- :p {declared}\n{INSERT}", "utf-8")
-        files = [tmp_path / "j0.sql", tmp_path / "j1.sql"]
-        assert pair(sql_workload(files, tmp_path / "t.ddl")).word == word
+        files = [str(tmp_path / name) for name in ("j0.sql", "j1.sql")]
+        assert pair(workload(*files, ddl=tmp_path / "t.ddl")).word == word
 
 
 def test_a_type_is_still_refused():
@@ -113,7 +113,7 @@ def test_always_unless_null():
     assert found.word != "always"
     assert found.not_null == ("always", (), True)
     assert "always aborts" in meeting_words(found)
-    assert "unless j0's :p is NULL" in meeting_words(found)
+    assert "unless j1's :p is NULL" in meeting_words(found)
 
 
 def test_where_it_is_the_same_with_null_nothing_is_said():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from isolitmus.cli.output import progress
+from isolitmus.cli.output import progress, warn
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.specs import protocol
@@ -19,6 +19,7 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.recorded_functions import FunctionRecord
@@ -94,12 +95,13 @@ def choose_workload(
     jobs: list[str] | None,
     ddl: str | None,
     table: list[str] | None,
-    run: list[str] | None = None,
-    time: float | None = None,
+    run: list[str] | None,
+    budget: Budget,
 ) -> ChosenWorkload:
     """Return the workload of a command line; functions of ``--run`` are executed.
 
-    Raises IsolitmusError if a table's log contradicts its declaration.
+    Raises IsolitmusError if a table's log contradicts its declaration, Limit if the budget is spent
+    before everything is read.
     """
     if not jobs and not run:
         raise IsolitmusError(
@@ -111,14 +113,21 @@ def choose_workload(
     records: list[FunctionRecord] = []
 
     def execute(created: str) -> list[FunctionRecord]:
+        from isolitmus.conformance.pyspark_jobs.file_wall import unwalled_effects, wall_version
         from isolitmus.conformance.pyspark_jobs.function_runs import run_functions
 
+        named = ", ".join(one.shown for one in targets)
+        warn(f"--run executes {named}: {unwalled_effects(wall_version())}")
+
         with progress(f"run {', '.join(one.name for one in targets)}"):
-            records.extend(run_functions(targets, created, time))
+            left = None if budget.seconds is None else budget.left
+            records.extend(run_functions(targets, created, left))
         return records
 
     path = None if ddl is None else Path(ddl)
-    found = workload(*jobs or (), ddl=path, tables=table or (), run=execute if targets else None)
+    running = execute if targets else None
+    with budget.interrupting():
+        found = workload(*jobs or (), ddl=path, tables=table or (), run=running)
     return ChosenWorkload(found, tuple(records))
 
 

@@ -10,15 +10,18 @@ import dis
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 import tempfile
 import traceback
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta.session import open_session
+from isolitmus.conformance.pyspark_jobs.conflicts import caused_by_conflict
+from isolitmus.conformance.pyspark_jobs.file_wall import build_wall
 from isolitmus.conformance.pyspark_jobs.path_choices import MOST_PATHS, PathChoices
 from isolitmus.conformance.pyspark_jobs.recorder import Recorder
 from isolitmus.conformance.pyspark_jobs.run_record import RunTables
@@ -29,7 +32,7 @@ from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import CodeType
 
     from isolitmus.conformance.delta.session import Session
@@ -40,7 +43,7 @@ __all__ = ["record_function", "run_request"]
 IDENTITY = re.compile(r"IS_OP|.*IF_(NOT_)?NONE")
 """Instructions of Python that compare by identity, in any version."""
 TABLE = re.compile(r"(?i)\bTABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w`-]+\.)*[\w`-]+)")
-LOCATION = re.compile(r"(?i)\s*\bLOCATION\s+('[^']*'|\"[^\"]*\")")
+LOCATION = re.compile(r"(?i)(?<!\s)\s*+\bLOCATION\s+('[^']*'|\"[^\"]*\")")
 
 
 def run_request(request: str) -> int:
@@ -53,8 +56,11 @@ def run_request(request: str) -> int:
             output.flush()
 
         sys.dont_write_bytecode = True
+        build_wall([Path(tempfile.gettempdir()), *_ivy_folders()], signals=True)
+        _let_workers_import([read_function_target(each).path for each in given["functions"]])
         try:
             with open_session("local[2]") as session:
+                build_wall([session.directory])
                 for number, each in enumerate(given["functions"]):
                     target, choices = read_function_target(each), PathChoices()
                     for path in range(MOST_PATHS):
@@ -67,6 +73,26 @@ def run_request(request: str) -> int:
         except IsolitmusError as error:
             tell({"kind": "failed", "line": 0, "problem": str(error), "status": error.status})
     return 0
+
+
+def _ivy_folders() -> list[Path]:
+    """Return the folders into which Spark downloads its packages."""
+    found = [*Path.home().glob(".ivy2*")]
+    if not found:
+        found = [Path.home() / ".ivy2.5.2"]
+        with suppress(OSError):
+            found[0].mkdir()
+    return found
+
+
+def _let_workers_import(files: Sequence[Path]) -> None:
+    """Let the Python processes that Spark starts import the modules beside these files.
+
+    They have no current folder to import from (`open_gateway`).
+    """
+    folders = [str(path.resolve().parent) for path in files]
+    own = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*folders, *([own] if own else [])]))
 
 
 def record_function(
@@ -100,6 +126,7 @@ def record_function(
         sys.path.insert(0, str(path.parent))
         before, folder = set(sys.modules), tempfile.tempdir
         tempfile.tempdir = str(session.directory)
+        recorder.conflicts.base = sys._getframe()  # noqa: SLF001 - no frame above is the program's
         try:
             with (
                 recorder.recording(),
@@ -139,7 +166,7 @@ def _raised(error: BaseException, path: Path) -> dict[str, Any]:
     name = type(error).__name__
     forbidden = isinstance(error, ForbiddenEffectError)
     return {
-        "kind": "raised",
+        "kind": "stopped" if caused_by_conflict(error) else "raised",
         "line": (own[-1] if own else 0) or 0,
         "problem": said if forbidden else f"it raised {name}{f': {said}' if said else ''}",
         "name": name,

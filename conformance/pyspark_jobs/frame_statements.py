@@ -52,9 +52,9 @@ class FrameStatements:
 
         for name in SETTERS:
             replace(DataFrameWriter, name, _setter(name), always=True)
-        replace(DataFrameWriter, "saveAsTable", self._save_as_table)
-        replace(DataFrameWriter, "insertInto", self._insert_into)
-        replace(DataFrameWriter, "save", self._save)
+        replace(DataFrameWriter, "saveAsTable", self._abortable(self._save_as_table))
+        replace(DataFrameWriter, "insertInto", self._abortable(self._insert_into))
+        replace(DataFrameWriter, "save", self._abortable(self._save))
         for name in FILE_FORMATS:
             replace(DataFrameWriter, name, self._file_write(name))
         replace(DataFrameReader, "load", self._load)
@@ -66,9 +66,9 @@ class FrameStatements:
         for name in ("createTable", "createExternalTable"):
             replace(Catalog, name, self._refused(f"Catalog.{name}"))
         for name in ("append", "overwrite", "overwritePartitions"):
-            replace(DataFrameWriterV2, name, self._write_to(name))
+            replace(DataFrameWriterV2, name, self._abortable(self._write_to(name)))
         for name in ("create", "replace", "createOrReplace"):
-            replace(DataFrameWriterV2, name, self._create(name))
+            replace(DataFrameWriterV2, name, self._abortable(self._create(name)))
         replace(DataFrame, "mergeInto", self._refused("DataFrame.mergeInto"))
         for name in [one for one in vars(RDD) if one.startswith("saveAs")]:
             replace(RDD, name, self._refused(f"RDD.{name}"))
@@ -87,13 +87,14 @@ class FrameStatements:
         replace(DeltaTable, "forPath", self._for_path)
         replace(DeltaTable, "isDeltaTable", self._is_delta_table)
         replace(DeltaTable, "alias", self._alias)
-        replace(DeltaTable, "delete", self._delete)
-        replace(DeltaTable, "update", self._update)
+        replace(DeltaTable, "delete", self._abortable(self._delete))
+        replace(DeltaTable, "update", self._abortable(self._update))
         replace(DeltaTable, "merge", self._merge)
         replace(DeltaTable, "optimize", self._optimize)
         replace(DeltaTable, "vacuum", self._vacuum)
-        replace(DeltaTable, "restoreToVersion", self._restore("VERSION"))
-        replace(DeltaTable, "restoreToTimestamp", self._restore("TIMESTAMP"))
+        for to in ("Version", "Timestamp"):
+            body = self._abortable(self._restore(to.upper()))
+            replace(DeltaTable, f"restoreTo{to}", body)
         replace(DeltaTable, "convertToDelta", self._refused("DeltaTable.convertToDelta"))
         for name in UNMODELLED:
             replace(DeltaTable, name, self._refused(f"DeltaTable.{name}"))
@@ -101,10 +102,20 @@ class FrameStatements:
         for name in CLAUSES:
             replace(DeltaMergeBuilder, name, self._clause(name))
         replace(DeltaMergeBuilder, "withSchemaEvolution", self._evolve)
-        replace(DeltaMergeBuilder, "execute", self._execute_merge)
+        replace(DeltaMergeBuilder, "execute", self._abortable(self._execute_merge))
         replace(DeltaOptimizeBuilder, "where", self._optimize_where)
-        replace(DeltaOptimizeBuilder, "executeCompaction", self._compact)
-        replace(DeltaOptimizeBuilder, "executeZOrderBy", self._z_order)
+        replace(DeltaOptimizeBuilder, "executeCompaction", self._abortable(self._compact))
+        replace(DeltaOptimizeBuilder, "executeZOrderBy", self._abortable(self._z_order))
+
+    def _abortable(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method of a statement that aborts instead on some paths."""
+
+        def attempt(original: Any, thing: Any, *args: Any, **options: Any) -> Any:
+            texts = [one for one in (*args, *options.values()) if isinstance(one, str)]
+            self._recorder.attempt(f"{original.__qualname__} {texts}")
+            return body(original, thing, *args, **options)
+
+        return attempt
 
     # DataFrame writers
 
@@ -238,6 +249,7 @@ class FrameStatements:
         """Return the method of something that is not executed, because it is not understood."""
 
         def body(original: Any, *args: Any, **options: Any) -> Any:
+            self._recorder.attempt(what)
             self._recorder.gap(f"{what} is not understood; it was not executed")
 
         return body

@@ -40,6 +40,9 @@ def run_functions(
 ) -> list[FunctionRecord]:
     """Run functions on empty tables, one after the other; return their records.
 
+    A function that raises, does not return in time, or ends the process, has an error as its
+    `failure`.
+
     Parameters
     ----------
     targets : sequence of FunctionTarget
@@ -53,12 +56,22 @@ def run_functions(
     ------
     EngineUnavailable
         Spark is not installed or does not start.
-    TimeLimit
-        A function did not return in time.
     LitmusError
-        A function raised, or was about to write outside the run.
+        Spark does not create the tables.
     """
     limit = MOST_SECONDS if seconds is None else min(seconds, MOST_SECONDS)
+    made: list[FunctionRecord] = []
+    left = [*targets]
+    while left:
+        done = _run_child(left, ddl, limit)
+        made += done
+        ended = {one.target for one in done}
+        left = [one for one in left if one not in ended]
+    return made
+
+
+def _run_child(targets: Sequence[FunctionTarget], ddl: str, limit: float) -> list[FunctionRecord]:
+    """Run functions in one child; return the records of those up to one that ends the child."""
     with tempfile.TemporaryDirectory(prefix="isolitmus-", ignore_cleanup_errors=True) as name:
         output = Path(name, "records")
         output.touch()
@@ -67,29 +80,34 @@ def run_functions(
             "ddl": ddl,
             "output": str(output),
         })  # fmt: skip
+        tools = os.environ.get("JAVA_TOOL_OPTIONS", "")
         with Path(name, "log").open("wb") as log:
             child = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-                [sys.executable, "-m", "isolitmus.conformance.pyspark_jobs.child", request],
+                [sys.executable, "-P", "-m", "isolitmus.conformance.pyspark_jobs.child", request],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
-                env={**os.environ, "TMPDIR": name},
+                env=os.environ | {
+                    "TMPDIR": name,
+                    "JAVA_TOOL_OPTIONS": f"{tools} -Djava.io.tmpdir={name} -XX:-UsePerfData",
+                },
             )  # fmt: skip
-        done = False
+        late = ""
         try:
-            _wait(child, output, targets, limit)
-            done = True
+            late = _wait(child, output, targets, limit)
         finally:
-            if not done:
+            if late or child.poll() is None:
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)
             end_child(child)
         said = Path(name, "log").read_text("utf-8", "replace").strip()
-        return _records(_read(output), targets, child.returncode, said)
+        last = said.splitlines()[-1] if said else "no output"
+        ended = f"ended with status {child.returncode}", last
+        return _records(_read(output), targets, ended, late)
 
 
 def _wait(
     child: subprocess.Popen[bytes], output: Path, targets: Sequence[FunctionTarget], limit: float
-) -> None:
-    """Wait for the end of the child; raise TimeLimit if a function takes too long."""
+) -> str:
+    """Wait for the end of the child; return a sentence about a function that takes too long."""
     begun, since = 0, time.monotonic()
     while child.poll() is None:
         time.sleep(TICK)
@@ -99,13 +117,13 @@ def _wait(
             begun, since = len(started), time.monotonic()
         last = started[-1] if started else None
         if last is not None and not last.ended and time.monotonic() - since > limit:
-            target = targets[last.function]
             lines = [one["line"] for one in last.steps if one["line"]]
             after = f", the last in line {lines[-1]}" if lines else ""
-            raise TimeLimit(
-                f"{target.label}:{target.line}: {target.function} did not return within {limit:g} s"
-                f" on empty tables; it had executed {count_of(last.count, 'statement')}{after}"
+            return (
+                f"{targets[last.function].function} did not return within {limit:g} s on empty"
+                f" tables; it had executed {count_of(last.count, 'statement')}{after}"
             )
+    return ""
 
 
 def _read(output: Path) -> list[dict[str, Any]]:
@@ -152,10 +170,22 @@ def _paths(records: Sequence[dict[str, Any]]) -> list[_Path]:
 def _records(
     records: Sequence[dict[str, Any]],
     targets: Sequence[FunctionTarget],
-    status: int | None,
-    said: str,
+    ended: tuple[str, str],
+    late: str,
 ) -> list[FunctionRecord]:
-    """Return the record of each function, one for each path; raise if one did not end well."""
+    """Return the record of each function that began, one for each path.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        What the child told.
+    targets : sequence of FunctionTarget
+        Functions of the child.
+    ended : (str, str)
+        How the child ended, and the last line of its output.
+    late : str
+        Sentence about the function that took too long; empty if none did.
+    """
     for one in records:
         if one["kind"] == "failed":
             kind = EngineUnavailable if one["status"] == EngineUnavailable.status else LitmusError
@@ -163,29 +193,37 @@ def _records(
     paths, made = _paths(records), []
     for number, target in enumerate(targets):
         own = [one for one in paths if one.function == number]
-        for path in own or [_Path(number, 0)]:
-            _check(path, target, status, said)
+        if not own and number:
+            break
+        own = own or [_Path(number, 0)]
+        failure = _failure(own, target, ended, late)
         made += FunctionRecord.of_paths(
             target,
             [[step for step in one.steps if step["kind"] != "began"] for one in own],
             more=own[-1].more,
+            failure=failure,
         )
     return made
 
 
-def _check(path: _Path, target: FunctionTarget, status: int | None, said: str) -> None:
-    """Raise if a run on empty tables raised, or if any run did not end."""
-    after = f"; it had executed {count_of(path.count, 'statement')} before"
-    raised = path.raised
-    if raised is not None and not path.number:
+def _failure(
+    paths: Sequence[_Path], target: FunctionTarget, ended: tuple[str, str], late: str
+) -> IsolitmusError | None:
+    """Return the error about a run on empty tables that raised, or about any that did not end."""
+    first, last = paths[0], paths[-1]
+    after = f"; it had executed {count_of(first.count, 'statement')} before"
+    if (raised := first.raised) is not None:
         place = f"{target.label}:{raised['line'] or target.line}"
-        raise LitmusError(
+        return LitmusError(
             f"{place}: {target.function} did not return on empty tables: "
             f"{raised['problem'].rstrip('.')}{after}"
         )
-    if not path.ended:
-        last = said.splitlines()[-1] if said else "no output"
-        raise IsolitmusError(
-            f"{target.label}:{target.line}: the process of {target.function} ended with status"
-            f" {status}{after} ({last})"
-        )
+    if last.ended:
+        return None
+    after = f"; it had executed {count_of(last.count, 'statement')} before"
+    if late:
+        return TimeLimit(f"{target.label}:{target.line}: {late}")
+    return IsolitmusError(
+        f"{target.label}:{target.line}: the process of {target.function} {ended[0]}{after}"
+        f" ({ended[1]})"
+    )

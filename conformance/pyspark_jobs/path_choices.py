@@ -1,4 +1,4 @@
-"""Choices of a run: outcomes of comparisons with numbers of rows that a function reads.
+"""Choices of a run: outcomes of comparisons with numbers of rows, and statements that abort.
 
 A function that writes only ``if new.count() > 0`` writes nothing on empty tables. Runs of it are
 repeated with the other outcome of each comparison, until all paths have been taken, or many.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_PATHS", "SIGNS", "NumberOfRows", "PathChoices"]
 
-MOST_PATHS = 8
+MOST_PATHS = 16
 """Maximum number of runs of one function."""
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
 SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {

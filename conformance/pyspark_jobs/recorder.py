@@ -8,6 +8,7 @@ queries are not started.
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -45,6 +46,8 @@ FEW_ROWS = 20
 """Number of rows of a program up to which they are kept; more are any rows."""
 PRINTED = ("show",)
 """Methods that print rows and return nothing."""
+PAUSE = 0.02
+"""Seconds that a program sleeps at most after a statement aborted."""
 ROWS = ("collect", "take", "head", "first")
 
 
@@ -173,6 +176,11 @@ class Recorder(RunRecord):
         replace(SparkSession, "stop", _do_nothing)
         replace(RuntimeConfig, "set", conf)
         replace(SparkSession.Builder, "config", config)
+
+        def sleep(original: Any, seconds: float) -> None:
+            original(min(seconds, PAUSE) if self.conflicts.aborted else seconds)
+
+        replace(time, "sleep", sleep)
         replace(DataFrame, "cache", cached)
         replace(DataFrame, "persist", cached)
         replace(JavaMember, "__call__", member, always=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.conformance.pyspark_jobs.conflicts import Conflicts
 from isolitmus.conformance.pyspark_jobs.path_choices import NumberOfRows, PathChoices
 from isolitmus.conformance.pyspark_jobs.traced_values import TokenTable
 from isolitmus.specs.sql.configuration import JOB_CONFS, OVERWRITE_MODE
@@ -73,7 +74,8 @@ class RunRecord:
     tell: Callable[[dict[str, Any]], None]
     tests_identity: bool = True
     choices: PathChoices = field(default_factory=PathChoices)
-    """Outcomes of comparisons of this run."""
+    """Outcomes of comparisons of this run, and of statements that may abort."""
+    conflicts: Conflicts = field(init=False)
     tokens: TokenTable = field(default_factory=TokenTable)
     stream: Mapping[str, Any] = field(default_factory=dict)
     """Streaming query whose batch is being recorded: its line and the table of its sink."""
@@ -85,6 +87,7 @@ class RunRecord:
 
     def __post_init__(self) -> None:
         self.tokens.note = self.note
+        self.conflicts = Conflicts(self.choices, self.file.read_text("utf-8"))
 
     @property
     def line(self) -> int:
@@ -107,7 +110,7 @@ class RunRecord:
         finally:
             self.stream, self._confs = before
 
-    def call(self, function: Callable[..., Any], *args: Any) -> None:
+    def call_batch(self, function: Callable[..., Any], *args: Any) -> None:
         """Call a function of the program, whose calls of PySpark are recorded."""
         before, self.here.inside = getattr(self.here, "inside", False), False
         try:
@@ -134,6 +137,14 @@ class RunRecord:
                 texts = [f"SET {key} = {value.lower()}", *texts]
         for one in texts:
             self._say({"kind": "statement", "line": line, "sql": one})
+
+    def attempt(self, text: str) -> None:
+        """Raise the exception of a conflict in place of a statement, if it aborts on this path."""
+        line = self.line
+        error = self.conflicts.next_abort((line, text))
+        if error is not None:
+            self._say({"kind": "aborted", "line": line, "problem": type(error).__name__})
+            raise error
 
     def gap(self, problem: str, tables: list[str] | None = None) -> None:
         """Record a statement that has no SQL; ``tables`` are those that it concerns, if known."""

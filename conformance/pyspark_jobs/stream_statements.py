@@ -173,7 +173,7 @@ class StreamStatements:
         batch = self._batch(frame)
         batch.__dict__[BATCH] = True
         with self._recorder.in_stream(self._recorder.line):
-            self._recorder.call(function, batch, 0)
+            self._recorder.call_batch(function, batch, 0)
 
     def _tables(self, frame: Any) -> list[str]:
         """Return the tables that a stream reads."""

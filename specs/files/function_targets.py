@@ -11,9 +11,10 @@ from __future__ import annotations
 import ast
 import datetime as dt
 import re
+import sys
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, near
 from isolitmus.specs.disk.input_files import is_there, read_text
@@ -31,7 +32,8 @@ __all__ = [
 ]
 
 TARGET = re.compile(
-    rf"(?:(?P<name>{NAME.pattern})=)?(?P<file>.*?\.py):(?P<call>\w+\s*(?:\(.*\))?\s*)", re.DOTALL
+    rf"(?:(?P<name>{NAME.pattern})=)?(?P<file>(?:(?!\.py:).)*+\.py):(?P<call>\w+\s*+(?:\(.*\)\s*)?)",
+    re.DOTALL,
 )
 FORM = "write FILE.py:FUNCTION or 'FILE.py:FUNCTION(ARGUMENTS)'"
 SESSIONS = ("spark", "sparksession", "session", "ss")
@@ -100,6 +102,12 @@ class FunctionTarget(NamedTuple):
         elif self.session:
             named[self.session] = spark
         return positional, named
+
+    def words(self) -> frozenset[str] | None:
+        """Return the words of the program in lower case, among them the names of its tables; None
+        if it may compute such a name.
+        """
+        return program_words(self.path, self.text, tuple(value for _, value in self.values))
 
     @property
     def shown(self) -> str:
@@ -304,6 +312,192 @@ def _bound(
     yield from values.items()
     if more and own.vararg is not None:
         yield f"*{own.vararg.arg}", repr(more)
+
+
+NAMING = (
+    "sql", "table", "saveAsTable", "insertInto", "forName", "forPath", "writeTo", "save", "load",
+    "toTable", "start", "createTable", "tableName", "location",
+)  # fmt: skip
+"""Methods of PySpark and Delta that take the name of a table, a path, or SQL."""
+NAMES = (
+    "sqlQuery",
+    "name",
+    "tableName",
+    "viewName",
+    "tableOrViewName",
+    "path",
+    "location",
+    "table",
+)
+"""Their parameters that receive it."""
+LISTING = re.compile(
+    r"\blistTables\b|\bgetattr\b|\bSHOW\s+TABLES\b|\binformation_schema\b", re.IGNORECASE
+)
+"""Words of a program that may find tables which it does not name."""
+KEYWORD = re.compile(
+    r"\b(?:(?P<table>FROM|JOIN|INTO|UPDATE|TABLE|OVERWRITE|USING|OPTIMIZE|VACUUM|VIEW|EXISTS|IDENTIFIER"
+    r"|USE|IMMEDIATE)|SELECT|WHERE|SET|VALUES|ON|AND|OR|BY|HAVING|LIMIT|AS|IN|BETWEEN|WHEN|THEN)\b",
+    re.IGNORECASE,
+)
+"""Keywords before which the last one tells whether a name of a table follows."""
+GAPS = re.compile(r"%s|%\(\w+\)s|\{[^{}]*\}")
+"""Places of values in a text of Python."""
+PACKAGES = frozenset({"pyspark", "delta", "py4j", "pandas", "numpy", "pyarrow", "isolitmus"})
+"""Packages, besides those of Python, that name no table by themselves."""
+
+
+def program_words(path: Path, text: str, values: Sequence[str] = ()) -> frozenset[str] | None:
+    r"""Return the words of a program in lower case, with those of the modules beside it.
+
+    None is returned if it may compute the name of a table, or imports another module.
+
+    Parameters
+    ----------
+    path : Path
+        File of the program.
+    text : str
+        Its text.
+    values : sequence of str
+        Other texts that it has, such as its arguments.
+
+    Examples
+    --------
+    >>> path = Path("job.py")
+    >>> "sales" in program_words(path, "def f(spark):\n    spark.sql('DELETE FROM sales')")
+    True
+    >>> program_words(path, "def f(spark, name):\n    spark.sql(f'DELETE FROM {name}')") is None
+    True
+    """
+    texts, todo = {path: text}, [path]
+    while todo:
+        of = todo.pop()
+        try:
+            tree = ast.parse(texts[of])
+        except (SyntaxError, ValueError):
+            return None
+        if LISTING.search(texts[of]) or any(map(_computes_name, *_naming(tree))):
+            return None
+        for name in _imports(tree):
+            beside = path.parent.joinpath(*name.split("."))
+            files = [beside.with_suffix(".py"), beside / "__init__.py"]
+            files = [one for one in files if is_there(one)]
+            first = name.partition(".")[0]
+            if not files and first not in sys.stdlib_module_names | PACKAGES:
+                return None
+            for one in files:
+                if one not in texts:
+                    texts[one] = read_text(one, LitmusError)
+                    todo.append(one)
+    every = " ".join((*texts.values(), *values))
+    return frozenset(re.findall(r"\w+", every.lower()))
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of the modules that a program imports, with those that may be members."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (one.name for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or "__future__"
+            if node.level:
+                yield from (f"{node.module or ''}.{one.name}".lstrip(".") for one in node.names)
+
+
+def _naming(tree: ast.AST) -> tuple[list[ast.expr], list[dict[str, list[ast.expr]]]]:
+    """Return the expressions of a program that may name tables, and what its variables may be."""
+    bound: dict[str, list[ast.expr]] = {}
+    targets: list[ast.Name] = []
+    for node in ast.walk(tree):
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        if isinstance(node, ast.Assign):
+            pairs = [(one, node.value) for one in node.targets]
+        elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value:
+            pairs = [(node.target, node.value)]
+        elif isinstance(node, ast.For | ast.comprehension):
+            values = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List) else [node.iter]
+            pairs = [(node.target, one) for one in values]
+        for target, value in pairs:
+            if isinstance(target, ast.Name):
+                targets.append(target)
+                bound.setdefault(target.id, []).append(value)
+    found: list[ast.expr] = []
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    simple = {id(one) for one in targets}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in NAMING and id(node) not in called:
+            found.append(node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            if id(node) not in simple:
+                bound.setdefault(node.id, []).append(node)
+        elif isinstance(node, ast.arg):
+            bound.setdefault(node.arg, []).append(ast.Name("", ast.Load()))
+        elif _is_text(node) or (isinstance(node, ast.Call) and _called(node) == "format"):
+            found.append(node)
+        elif isinstance(node, ast.Call) and _called(node) in NAMING:
+            found += node.args[: 2 if _called(node) in {"forName", "forPath"} else 1]
+            found += (one.value for one in node.keywords if one.arg in {None, *NAMES})
+    return found, [bound] * len(found)
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.expr]:
+    """Return whether an expression makes a string, as far as its text tells."""
+    if not isinstance(node, ast.BinOp):
+        return isinstance(node, ast.JoinedStr)
+    parts = node.left, node.right
+    text = any(isinstance(getattr(one, "value", None), str) or _is_text(one) for one in parts)
+    return isinstance(node.op, ast.Add | ast.Mod) and text
+
+
+def _called(node: ast.Call) -> str:
+    """Return the last name of a function that is called."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _computes_name(node: ast.expr, bound: Mapping[str, Sequence[ast.expr]], depth: int = 5) -> bool:
+    """Return whether an expression may be, or contain, a name that the program does not write."""
+    if isinstance(node, ast.Constant):
+        return False
+    if isinstance(node, ast.Name):
+        if _means_session(node.id):
+            return False
+        values = bound.get(node.id, ())
+        return not (depth and values) or any(_computes_name(v, bound, depth - 1) for v in values)
+    if isinstance(node, ast.Call) and _called(node) == "format":
+        node = getattr(node.func, "value", node)
+        return _computes_name(node, bound, depth - 1) or _has_name_at_gap(_text(node))
+    if isinstance(node, ast.BinOp):
+        return _has_name_at_gap(_text(node))
+    return not isinstance(node, ast.JoinedStr) or _has_name_at_gap(_text(node))
+
+
+def _text(node: ast.expr) -> str:
+    """Return an expression of texts, with ``{}`` in place of each value."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_text, node.values))
+    if isinstance(node, ast.BinOp):
+        right = "" if isinstance(node.op, ast.Mod) else _text(node.right)
+        return _text(node.left) + right
+    return "{}"
+
+
+def _has_name_at_gap(text: str) -> bool:
+    """Return whether a value of a text is the name of a table, or a part of one."""
+    for gap in GAPS.finditer(text):
+        before = text[: gap.start()]
+        last = None
+        for last in KEYWORD.finditer(before):  # noqa: B007 - the last one
+            pass
+        follows = text[gap.end() : gap.end() + 1]
+        bare = not re.search(r"\s", GAPS.sub("", text))
+        if (
+            (bare if last is None else last["table"])
+            or re.search(r"[\w.`]$", before)
+            or follows in {".", "`"}
+        ):
+            return True
+    return False
 
 
 def check_function_names(targets: Sequence[FunctionTarget]) -> None:

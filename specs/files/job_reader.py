@@ -6,9 +6,17 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
+from isolitmus.model.errors import (
+    IsolitmusError,
+    LitmusError,
+    SqlError,
+    UndeterminedError,
+    brief,
+    near,
+)
 from isolitmus.model.place import Place
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
@@ -26,7 +34,7 @@ from isolitmus.model.sql.statement import (
     Vacuum,
 )
 from isolitmus.model.sql.types import NAMED_TYPES
-from isolitmus.model.workload import Job, JobStatement, UnreadStatement
+from isolitmus.model.workload import Job, JobStatement, UnreadStatement, UnreadTable
 from isolitmus.specs.files.client_file import apply_confs
 from isolitmus.specs.files.job_keys import (
     in_file,
@@ -37,6 +45,7 @@ from isolitmus.specs.files.job_keys import (
     types_in,
 )
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
+from isolitmus.specs.files.unread_tables import named_unread_table, refuse_unread_table
 from isolitmus.specs.sql.configuration import (
     SET,
     SKIPPING,
@@ -50,12 +59,19 @@ from isolitmus.specs.sql.job_statements import (
     altered_tables,
     commits_nothing,
     concerns_no_table,
+    find_transactions,
     plain_statement,
+    temporary_view,
+    transaction_reason,
+    transaction_statements,
     unknown_verb,
     unsupported_reason,
+    with_views,
 )
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, is_unnamed, one_line, parameters
+from isolitmus.specs.sql.relation_account import RelationAccount
+from isolitmus.specs.sql.relations import Session, is_use
 from isolitmus.specs.sql.run_constants import unnamed_parameters
 from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
@@ -74,6 +90,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
+    from isolitmus.specs.sql.job_statements import TransactionBlock
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
     from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
@@ -113,6 +130,22 @@ class _Query(NamedTuple):
     read: Read
     type: Type
     parameters: tuple[str, ...]
+    reads: frozenset[str]
+    """Tables that its text reads otherwise than it is understood."""
+
+
+class _Given(NamedTuple):
+    """Statement of a job before it is read."""
+
+    text: str
+    """Text, with the temporary views that it names in WITH."""
+    written: str
+    """Text as written."""
+    place: Place
+    session: Session
+    """What the statements before it have set."""
+    problem: str
+    """Why the name of a table is not understood; empty if all are."""
 
 
 class _ReadWith(NamedTuple):
@@ -141,6 +174,8 @@ class JobReader:
     """Statements of all jobs."""
     hints: Mapping[str, Schema] = field(default_factory=dict)
     """Some columns of tables without DDL, by name in lower case."""
+    unread_tables: Mapping[str, UnreadTable] = field(default_factory=dict)
+    """Tables and views that are declared, but not understood, by name in lower case."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
     passed: list[str] = field(default_factory=list)
@@ -149,6 +184,12 @@ class JobReader:
     """Tables without DDL that are only read."""
     unread: list[tuple[UnreadStatement, IsolitmusError]] = field(default_factory=list)
     """Statements that are not understood, each with the error about it."""
+    account: RelationAccount = field(default_factory=partial(RelationAccount, {}))
+    """Account of the relations that statements name."""
+    originals: Mapping[str, str] = field(default_factory=dict)
+    """Text as written of each statement with other names of its tables."""
+    unclear: Mapping[str, str] = field(default_factory=dict)
+    """Why the name of a table in a text is not understood."""
 
     def job(self, name: str, node: Node, spans: Sequence[tuple[int, int]] = ()) -> Job:
         """Return a job; refuse parameters that no statement uses or that are shared already.
@@ -174,13 +215,13 @@ class JobReader:
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
             node.refuse(f"{node} needs the key 'sql', a string or a list of strings")
         queries = node.inner("let", {})
+        given = [*self.given(node, texts, spans)]
         types = {**self.shared, **own}
-        types |= self.undeclared(node, texts, queries, {*types, *queries.value})
+        named = [one.text for one in given]
+        types |= self.undeclared(node, named, queries, {*types, *queries.value})
         let = {key: self.let(key, queries, types) for key in queries.value}
         every = {**types, **{key: query.type for key, query in let.items()}}
-        places = _places(node, texts, spans)
-        placed = list(zip(texts, places, strict=True))
-        statements = tuple(self.statements(name, placed, node, every, let))
+        statements = tuple(self.statements(name, given, node, every, let))
         where, known = job_condition(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
@@ -193,24 +234,53 @@ class JobReader:
                 )
         return Job(name, statements, types, where, known, node.place, not_null_in(declared))
 
+    def given(
+        self, node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[_Given]:
+        """Yield the statements of a job, each with the views that those before it create."""
+        views: dict[str, str] = {}
+        session = Session()
+        written = [self.originals.get(text, text) for text in texts]
+        for text, original, place in zip(
+            texts, written, _places(node, written, spans), strict=True
+        ):
+            view = temporary_view(text)
+            problem = self.unclear.get(text, "")
+            if view is None or problem:
+                yield _Given(with_views(text, views), original, place, session, problem)
+            else:
+                views[view[0]] = with_views(view[1], views)
+            session = session.after(original)
+
     def statements(
         self,
         name: str,
-        texts: Sequence[tuple[str, Place]],
+        given: Sequence[_Given],
         node: Node,
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = job_confs(node)
-        sets = [SET.fullmatch(text) for text, _ in texts]
+        sets = [SET.fullmatch(one.text) for one in given]
+        blocks = {one.first: one for one in find_transactions([one.written for one in given])}
+        inside = {k for one in blocks.values() for k in range(one.first, one.last + 1)}
         over = [
-            found is None and self.is_passed(text)
-            for (text, _), found in zip(texts, sets, strict=True)
+            found is None and k not in inside and self.is_passed(one.text)
+            for k, (one, found) in enumerate(zip(given, sets, strict=True))
         ]
-        several = sets.count(None) - sum(over) > 1
+        alone = [k for k, found in enumerate(sets) if found is None and k not in inside]
+        several = len(alone) + len(blocks) - sum(over) > 1
         number = 0
-        for (text, place), found, passed in zip(texts, sets, over, strict=True):
+        for k, (one_given, found, passed) in enumerate(zip(given, sets, over, strict=True)):
+            text, place = one_given.text, one_given.place
+            if k in blocks:
+                number += 1
+                title = (name, number if several else 0)
+                together = given[k : blocks[k].last + 1]
+                self.unread.append(self._transaction(title, blocks[k], together, node))
+            if (k in inside and found is None) or (passed and is_use(text)):
+                continue
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
                 said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
@@ -222,19 +292,42 @@ class JobReader:
             number += 1
             title = (name, number if several else 0)
             try:
-                one = self.statement(title, text, node, _ReadWith(types, let, confs))
-            except SqlError as error:
-                problem = begun_wrong(error, text, place, node.source)
-                left_out = replace(self._unread(title, text, problem), location=place, sql=text)
+                with in_file(node, "sql", text):
+                    plain = plain_statement(text)
+                    refuse_unread_table(plain, _label(node, one_given.written), self.unread_tables)
+                one = self.accounted(title, one_given, node, _ReadWith(types, let, confs))
+                changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
+            except (LitmusError, SqlError) as error:
+                problem = begun_wrong(_placed(error, node, text), text, place, node.source)
+                left_out = replace(
+                    self._unread(title, one_given, problem), location=place, sql=text
+                )
                 wrong = self._mistake(left_out, problem)
                 self.unread.append((replace(left_out, mistake=wrong), problem))
                 continue
-            changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs), location=place)
+
+    def accounted(
+        self, title: tuple[str, int], given: _Given, node: Node, read_with: _ReadWith
+    ) -> JobStatement:
+        """Return a statement with all tables that its text reads; SqlError if it may read its own
+        otherwise than it is understood.
+        """
+        label = _label(node, given.written)
+        if given.problem:
+            raise SqlError(f"{label}: {given.problem}", problem=given.problem)
+        one = self.statement(title, given.text, node, read_with)
+        tables, problem = self.account.close(given.written, one.statement, given.session, one.reads)
+        if problem:
+            raise SqlError(f"{label}: {problem}", problem=problem)
+        more = [n for n in self.schemas if n in tables and n.lower() in self.written]
+        asked = frozenset[str]().union(*(read_with.let[name].reads for name in one.let))
+        more += [n for n in self.schemas if n in asked and n.lower() in self.written]
+        return replace(one, reads=tuple(dict.fromkeys((*one.reads, *more)))) if more else one
 
     def is_passed(self, text: str) -> bool:
         """Return whether a statement is passed over, as one without effect on conflicts."""
-        declared = {name.lower() for name in self.schemas}
+        declared = {name.lower() for name in (*self.schemas, *self.unread_tables)}
         return (
             commits_nothing(text)
             or self.exists(text)
@@ -254,10 +347,12 @@ class JobReader:
         self.unread[:] = [one for one in self.unread if one[0].job != job]
         self.unread.append((unread_job(job, error, node.source), error))
 
-    def _mistake(self, one: UnreadStatement, error: SqlError) -> Place | None:
+    def _mistake(self, one: UnreadStatement, error: LitmusError | SqlError) -> Place | None:
         """Return the place of the word that makes a statement fail in any case; None if its text
         and the DDL do not show that.
         """
+        if not isinstance(error, SqlError):
+            return None
         certain = error.kind == "no column" and not any(map(adds_columns, self.texts))
         if error.kind == "syntax":  # templates, and what only sqlglot does not parse
             certain = "{" not in one.sql and UNPARSED.search(one.sql) is None
@@ -273,29 +368,52 @@ class JobReader:
         line = int(found[1])
         return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
-    def _unread(self, title: tuple[str, int], text: str, error: SqlError) -> UnreadStatement:
+    def _unread(
+        self, title: tuple[str, int], given: _Given, error: LitmusError | SqlError
+    ) -> UnreadStatement:
         """Return a statement that is not understood.
 
-        Its tables are known if it alters one, or if it parses, and names no table that is not
+        Its tables are known if it alters one, or if it parses, and names no relation that is not
         declared, which might be a view of one that is.
         """
-        known = {name.lower() for name in self.schemas}
+        text = given.text
         tables = altered_tables(text)
-        with suppress(SqlError):
-            if tables is not None:
-                return replace(unread_job(title[0], error), name=_name(title), tables=tables)
-            named = Syntax(text).named_tables()
-            if named and named <= known:
-                tables = frozenset(
-                    name for name in known if re.search(rf"\b{re.escape(name)}\b", text.lower())
-                )
+        if tables is not None and not given.problem:
+            return replace(unread_job(title[0], error), name=_name(title), tables=tables)
+        named = self.account.named_in(given.written, given.session)
         target = changed_table(text)
+        known = {name.lower() for name in self.schemas}
         return replace(
             unread_job(title[0], error),
             name=_name(title),
-            tables=tables,
-            target=target if target in known else None,
+            tables=None if named is None else frozenset(map(str.lower, named)),
+            target=target if target in known and not given.problem else None,
         )
+
+    def _transaction(
+        self, title: tuple[str, int], block: TransactionBlock, given: Sequence[_Given], node: Node
+    ) -> tuple[UnreadStatement, SqlError]:
+        """Return a transaction of several statements, as one that is not understood."""
+        first, place = given[0].written, given[0].place
+        named = [
+            frozenset() if one.problem else self.account.named_in(text, one.session)
+            for one in given
+            for text in transaction_statements(one.written)
+        ]
+        # an empty set is that of a text whose tables are not told, such as OPTIMIZE
+        tables = {table.lower() for some in named for table in some or ()}
+        try:
+            with in_file(node, "sql", first):
+                raise locate_error(_label(node, first), first, 0, transaction_reason(block))
+        except SqlError as error:
+            left_out = replace(
+                unread_job(title[0], error),
+                name=_name(title),
+                tables=frozenset(tables) if all(named) else None,
+                location=place._replace(end_line=given[-1].place.end_line),
+                sql=";\n".join(one.text for one in given),
+            )
+            return left_out, error
 
     def undeclared(
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
@@ -311,6 +429,8 @@ class JobReader:
         schemas = dict(self.schemas)
         for written, label in given:
             if SET.fullmatch(written) or all(p in known for p in parameters(written)):
+                continue
+            if named_unread_table(written, self.unread_tables) is not None:
                 continue
             # a text that does not parse determines nothing
             with suppress(SqlError), well_formed(written, label):
@@ -338,10 +458,14 @@ class JobReader:
         if not isinstance(text, str):
             query.refuse(f"{query} is {show_value(text)}; write a query as a string")
         with in_file(queries, name, text):
+            refuse_unread_table(text, _let_label(name, query), self.unread_tables)
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; write a query with one column")
-        return _Query(found, items_of(found.query[0])[0].type, parameters(text))
+        tables, problem = self.account.close(text, found, Session(), ())
+        if problem:
+            query.refuse(f"{query}: {problem}")
+        return _Query(found, items_of(found.query[0])[0].type, parameters(text), tables)
 
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
         """Return the syntax with typed parameters; refuse a parameter whose type is unknown."""
@@ -526,11 +650,22 @@ class JobReader:
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 
-def begun_wrong(error: SqlError, text: str, place: Place, source: Source) -> SqlError:
+def _placed(error: LitmusError | SqlError, node: Node, text: str) -> SqlError | LitmusError:
+    """Return an error about a statement with its place: what is undetermined has none."""
+    if isinstance(error, UndeterminedError):
+        return locate_error(_label(node, text), text, 0, error.problem)
+    return error
+
+
+def begun_wrong(
+    error: LitmusError | SqlError, text: str, place: Place, source: Source
+) -> LitmusError | SqlError:
     """Return an error about the first word of a text if no statement begins with it, else the
     given error.
     """
-    if error.kind not in ("syntax", "outside") or not (problem := unknown_verb(text)):
+    if not isinstance(error, SqlError) or error.kind not in ("syntax", "outside"):
+        return error
+    if not (problem := unknown_verb(text)):
         return error
     lines = source.text.split("\n")
     start = sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column - 1

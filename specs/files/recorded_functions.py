@@ -7,17 +7,19 @@ the job. A read whose result the program used otherwise leaves the rest of its p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.sql.guards import guard_insert
 from isolitmus.specs.sql.parameters import one_line, parameters
+from isolitmus.specs.sql.spark_plans import PYTHON_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.function_targets import FunctionTarget
 
 __all__ = [
+    "MOST_CONFLICTS",
     "FunctionForms",
     "FunctionRecord",
     "FunctionRunner",
@@ -37,6 +40,10 @@ __all__ = [
 
 ROWS = {"= 0": "no rows", "<= 0": "no rows", "> 0": "rows", "<> 0": "rows"}
 """What is known of a number of rows, in words."""
+MADE_ROWS = re.compile(rf"\bFROM\s+{PYTHON_ROWS}\b(?!\s*\()", re.IGNORECASE)
+"""Rows of a program that stand for any rows."""
+MOST_CONFLICTS = 10
+"""Number of times that a statement aborts on a path on which it always does."""
 WORDS = ("sql", "name", "call", "of", "problem", "sink")
 """Texts of a step."""
 
@@ -46,7 +53,8 @@ class RecordedStep(NamedTuple):
 
     kind: str
     """"statement", "read", "used" (a result of a read), "decided" (what is known of one on the
-    path), "argument" (of a parameter), "gap" (without SQL), "left out", "note", or "raised".
+    path), "argument" (of a parameter), "gap" (without SQL), "left out", "note", "aborted" (a
+    statement, with the class of its exception), "raised", or "stopped" (raised after a conflict).
     """
     line: int
     """Line of the function's file; 0 if it is not known."""
@@ -82,12 +90,16 @@ class FunctionRecord:
     """True if it does nothing, and another path does something; it is no job."""
     more: bool = False
     """True if other paths have not been taken."""
+    failure: IsolitmusError | None = None
+    """Error about a function that did not return."""
+    conflicts: bool = False
+    """True if a statement of the function aborted on some path."""
     _used: Mapping[str, int] = field(init=False, repr=False)
     _texts: tuple[str, ...] = field(init=False, repr=False)
     """Statements and reads as its job has them: an INSERT on a decided path has the condition."""
     uncertain: str = field(init=False, default="", repr=False)
     """Read on whose result later statements depend, without a condition in them, or which a job
-    reads again later than the program did.
+    reads again later than the program did; or a conflict of a statement.
     """
 
     def __post_init__(self) -> None:
@@ -114,6 +126,8 @@ class FunctionRecord:
         if open_:
             read = self.steps[open_[0]]
             object.__setattr__(self, "uncertain", f"{read.call} ({self.place(read)})")
+        elif aborted := self.aborted:
+            object.__setattr__(self, "uncertain", f"a conflict in {self.place(aborted[0])}")
 
     @property
     def name(self) -> str:
@@ -164,19 +178,52 @@ class FunctionRecord:
         paths: Sequence[Sequence[Mapping[str, Any]]],
         *,
         more: bool = False,
+        failure: IsolitmusError | None = None,
     ) -> list[FunctionRecord]:
         """Return the records of the paths of a function; with ``more``, it has other ones.
 
-        The job of the first path that does something has the function's name.
+        The job of the first path that does something has the function's name. A path with a
+        conflict on which nothing else happens than on another one, or which only ends earlier, is
+        left out.
         """
-        records = [cls.of(target, told) for told in paths]
+        every = [cls.of(target, told) for told in paths]
+        conflicts = any(one.aborted for one in every)
+        records = [one for one in every if not one.aborted or not one.adds_nothing_to(every)]
         active = [one for one in records if one.statements or one.gaps] or records[:1]
         found = []
         for number, one in enumerate(records, 1):
             suffix = f"_path{number}" if one in active[1:] else ""
             last, idle = number == len(records), one not in active
-            found.append(replace(one, number=number, suffix=suffix, idle=idle, more=more and last))
+            found.append(replace(
+                one, number=number, suffix=suffix, idle=idle, more=more and last,
+                failure=failure if last else None, conflicts=conflicts,
+            ))  # fmt: skip
         return found
+
+    def adds_nothing_to(self, paths: Sequence[FunctionRecord]) -> bool:
+        """Return whether another path begins with all that happens on this path.
+
+        Of equal paths, the first one with the fewest conflicts is kept.
+        """
+        own = self.events
+        if any(step.kind == "raised" for step in self.steps):
+            return False
+        rank = len(self.aborted), paths.index(self)
+        return any(
+            own == other.events[: len(own)]
+            and (len(own) < len(other.events) or (len(other.aborted), place) < rank)
+            for place, other in enumerate(paths)
+        )
+
+    @property
+    def events(self) -> list[RecordedStep]:
+        """What happens on its path besides conflicts."""
+        return [s for s in self.steps if s.kind not in ("aborted", "stopped", "note")]
+
+    @property
+    def aborted(self) -> tuple[RecordedStep, ...]:
+        """Statements that aborted."""
+        return tuple(s for s in self.steps if s.kind == "aborted")
 
     @property
     def statements(self) -> tuple[RecordedStep, ...]:
@@ -218,7 +265,7 @@ class FunctionRecord:
         statements contain count as well.
         """
         for step in self.steps:
-            if step.kind == "raised":
+            if step.kind == "raised" and self.failure is None:
                 said = step.problem.removeprefix("it raised ").rstrip(".")
                 yield (
                     step,
@@ -227,6 +274,10 @@ class FunctionRecord:
                         " what it executes then is not known"
                     ),
                 )
+        if self.failure is not None:
+            place, _, problem = str(self.failure).partition(": ")
+            line = place.rpartition(":")[2]
+            yield RecordedStep("raised", int(line) if line.isdigit() else 0), problem
         if self.more:
             yield (
                 RecordedStep("used", self.target.line),
@@ -253,6 +304,27 @@ class FunctionRecord:
                 ),
             )
 
+    def doubts(self, unknown: Sequence[RecordedStep]) -> dict[str, str]:
+        """Return why a run of its jobs that executes only their statements may not exist, by job.
+
+        ``unknown`` are the steps after which the path is not known.
+        """
+        found: dict[str, str] = {}
+        if decided := self.uncertain or next(map(self.place, unknown), ""):
+            found = {
+                job: f"whether a run of {job} executes all of its statements depends on {decided}"
+                for job in self.job_names
+            }
+        for step in self.gaps:
+            job = self.job_name(step.stream)
+            problem = f"a run of {job} also executes {self.place(step)}, which is not understood"
+            found.setdefault(job, problem)
+        for step in self.statements:
+            if MADE_ROWS.search(step.sql) and not step.stream:
+                problem = f"the rows that Python makes for {self.place(step)} are not known"
+                found.setdefault(self.job_name(0), problem)
+        return found
+
     def lines(self) -> Iterator[str]:
         """Yield the path that the run took, one statement or read a line."""
         of = self.target
@@ -272,7 +344,9 @@ class FunctionRecord:
                 shown.append((self.place(step), f":{step.name} = {text}"))
             elif step.kind == "read" and step in self.reads:
                 shown.append((self.place(step), f"{step.call} of {text}"))
-            elif step.kind == "raised":
+            elif step.kind == "aborted":
+                shown.append((self.place(step), f"a statement aborts with {step.problem}"))
+            elif step.kind in ("raised", "stopped"):
                 shown.append((self.place(step), f"here {step.problem}"))
             elif step.kind == "note":
                 shown.append((self.place(step), f"note: {step.problem}"))
@@ -294,6 +368,8 @@ class FunctionRecord:
                 else:
                     said = f"{ROWS.get(known, f'{known} rows')} from {read.call}"
                 parts.append(f"{said} in line {read.line or self.target.line}")
+            elif step.kind == "aborted":
+                parts.append(f"{step.problem} in line {step.line or self.target.line}")
         return " and ".join(dict.fromkeys(parts))
 
     def to_json(self) -> dict[str, object]:
@@ -343,6 +419,18 @@ class FunctionRecord:
     def job_names(self) -> tuple[str, ...]:
         """Names of its jobs."""
         return tuple(map(self.job_name, self._streams))
+
+    def tables_of(self, known: Collection[str]) -> frozenset[str] | None:
+        """Return the tables in lower case that the function may change on paths that are not
+        known: those that its program names, or that were recorded; None if these may be any.
+        """
+        words = self.target.words()
+        names = {table.lower() for table in known}
+        texts = [one for s in self.steps for one in (s.sql, *(s.tables or ()))]
+        recorded = {*re.findall(r"\w+", " ".join(texts).lower())} & names
+        if words is None or not recorded <= words:
+            return None
+        return frozenset(names & words)
 
     @property
     def sinks(self) -> dict[str, RecordedStep]:
@@ -420,6 +508,11 @@ def build_with_functions(
             if {*record.job_names} <= other.jobs.keys():
                 forms[record], work = form, other
                 break
+    failures = [record.failure for record in records if record.failure is not None]
+    whole = {record.target.name for record in records if record.failure is None}
+    own = {name for record in records for name in record.job_names}
+    if failures and not whole and not {*work.job_names} - own:
+        raise failures[0]
     any_value = [record.name for record, (let, _) in forms.items() if not let]
     return with_functions(work, records, any_value) if records else work
 
@@ -485,11 +578,13 @@ def with_functions(
         gaps = [(s, s.problem) for s in record.gaps]
         let = record.name not in without_let
         open_ = [*record.unknown_paths(let=let)]
-        if decided := record.uncertain or next((record.place(s) for s, _ in open_), ""):
-            uncertain |= {
-                job: f"whether a run of {job} executes all of its statements depends on {decided}"
-                for job in record.job_names
-            }
+        uncertain |= record.doubts([step for step, _ in open_])
+        tables = record.tables_of(work.tables)
+        if tables is not None and (gaps or open_):
+            told.append(
+                f"What is not known of {name} changes no table that {label} and the modules beside"
+                " it do not name."
+            )
         for step, problem in (*gaps, *open_):
             if (record.target.place, step.line, problem) in seen:
                 continue
@@ -501,12 +596,17 @@ def with_functions(
             taken.add(called)
             place = Place(label, line, 1, line, record.target.path)
             job = record.job_name(step.stream)
-            unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", location=place))
+            unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", tables, place))
         told += [
             f"{record.place(s)}: {s.problem}{'; it is left out' if s.kind == 'left out' else ''}."
             for s in record.steps
             if s.kind in ("left out", "note")
         ]
+    if any(record.conflicts for record in records):
+        told.append(
+            "On a path of a function, a statement aborts at most once, or each time that it is"
+            f" tried, up to {MOST_CONFLICTS} times, and all conflicts have one class."
+        )
     alone: set[tuple[str, str]] = set()
     for begun, jobs in _queries(records).items():
         told.append(

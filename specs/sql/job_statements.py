@@ -8,25 +8,31 @@ abort that commits to another table.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import near
-from isolitmus.specs.sql.parameters import BLANK
+from isolitmus.specs.sql.parameters import BLANK, PIECE
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
+    "TransactionBlock",
     "adds_columns",
     "altered_tables",
     "commits_nothing",
     "concerns_no_table",
     "creates_table",
+    "find_transactions",
     "plain_statement",
     "split_inserts",
+    "temporary_view",
+    "transaction_reason",
+    "transaction_statements",
     "unknown_verb",
     "unsupported_reason",
+    "with_views",
     "without_block",
 ]
 
@@ -127,7 +133,7 @@ REASONS = tuple(
     )
 )
 """Statements that jobs cannot have, each with the reason."""
-NAME = r"(?P<name>(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?)"
+NAME = r"(?P<name>(?:`?\w++`?\s*+\.\s*+)*`?(?P<table>\w+)`?)"
 ALTERED = re.compile(
     rf"{BLANK}(?:CREATE(?:\s+OR\s+REPLACE)?|REPLACE|ALTER|DROP)\s+TABLE\s+"
     rf"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?{NAME}(?![\w.`])(?P<rest>.*)",
@@ -177,15 +183,17 @@ def plain_statement(text: str) -> str:
 
 
 MULTIPLE = re.compile(
-    rf"(?P<start>{BLANK}(?:WITH\b.*?\)\s*)?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
+    rf"(?P<start>{BLANK}(?:WITH\b(?>.*?\)\s*+(?=FROM\b)))?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 INSERTS = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
 QUERIED = re.compile(r"\bSELECT\b", re.IGNORECASE)
 CREATES = re.compile(
-    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
+    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`$]+(?:\s*\.\s*[\w`$]+)*\s*\(",
+    re.IGNORECASE,
 )
 BEGIN = re.compile(rf"{BLANK}BEGIN\s+(?:NOT\s+ATOMIC\s+)?", re.IGNORECASE)
+ATOMIC = re.compile(rf"{BLANK}(?:\w+\s*:\s*)?BEGIN\s+ATOMIC(?=\s+\S)", re.IGNORECASE)
 END = re.compile(rf"{BLANK}END\s*", re.IGNORECASE)
 BRANCH = re.compile(
     rf"{BLANK}(?:(?P<if>(?:ELSE)?IF\b.*?\bTHEN\b)|ELSE\b|END\s+IF\b)", re.IGNORECASE | re.DOTALL
@@ -196,6 +204,53 @@ CONTROL = re.compile(
     re.IGNORECASE,
 )
 """Statements of an SQL script that are no plain SQL."""
+
+
+VIEW = re.compile(
+    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
+    r"(?P<query>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
+
+
+def temporary_view(text: str) -> tuple[str, str] | None:
+    """Return the name, in lower case, and the query of a temporary view; None if a statement
+    creates none, or one that reads itself, which Spark refuses.
+
+    Examples
+    --------
+    >>> temporary_view("CREATE OR REPLACE TEMP VIEW S AS SELECT 1 AS id")
+    ('s', 'SELECT 1 AS id')
+    >>> temporary_view("CREATE OR REPLACE TEMP VIEW s AS SELECT * FROM s") is None
+    True
+    """
+    found = VIEW.fullmatch(text)
+    if found is None or _names(found["query"], found["name"]):
+        return None
+    return found["name"].lower(), found["query"]
+
+
+def _names(text: str, view: str) -> bool:
+    """Return whether a text has a name without a schema."""
+    return re.search(rf"(?<![.\w]){re.escape(view)}\b", text, re.IGNORECASE) is not None
+
+
+def with_views(statement: str, views: Mapping[str, str]) -> str:
+    """Return the statement with the views that it names as common table expressions.
+
+    Examples
+    --------
+    >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
+    'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
+    """
+    named = {name: query for name, query in views.items() if _names(statement, name)}
+    if not named:
+        return statement
+    listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())
+    if begun := WITH.match(statement):
+        return f"WITH {listed},{statement[begun.end() :]}"
+    return f"WITH {listed} {statement}"
 
 
 def split_inserts(text: str) -> tuple[str, ...]:
@@ -241,8 +296,15 @@ def without_block(
     """
     found: list[tuple[int, str]] = []
     left = [*statements]
+    blocks = find_transactions([text for _, text in statements])
+    together = {statements[k] for one in blocks for k in range(one.first, one.last + 1)}
     while left:
         start, text = left.pop(0)
+        if (start, text) in together:
+            first = ATOMIC.match(text)
+            cut = 0 if first is None else first.end()
+            found += [(start, text[:cut]), (start + cut, text[cut:])] if cut else [(start, text)]
+            continue
         begun = BEGIN.match(text)
         last = next((k for k, (_, one) in enumerate(left) if END.fullmatch(one)), None)
         if begun is None or last is None:
@@ -259,13 +321,141 @@ def without_block(
 def _branches(*statements: tuple[int, str]) -> Iterator[tuple[int, str]]:
     """Yield the statements in the branches of IF, and the conditions."""
     for place, text in statements:
-        at, rest = place, text
-        while found := BRANCH.match(rest):
+        at = 0
+        while found := BRANCH.match(text, at):
             if found["if"]:
-                yield at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
-            at, rest = at + found.end(), rest[found.end() :]
+                yield place + at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
+            at = found.end()
+        rest = text[at:]
         if rest.strip():
-            yield at, rest
+            yield place + at, rest
+
+
+OPENER = re.compile(
+    r"""\s*(?:\w+\s*:(?!:)\s*)?(?:
+    (?P<opens>BEGIN\b(?!\s+(?:TRAN|TRANSACTION|WORK)\b|\s*$)(?:\s+(?:NOT\s+)?ATOMIC\b)?
+        |(?:IF|CASE)\b.*?\bTHEN\b|(?:WHILE|FOR)\b.*?\bDO\b|LOOP\b|REPEAT\b
+        |DECLARE\b.*?\bBEGIN\b)
+    |ELSE\b|(?:ELSEIF|WHEN)\b.*?\bTHEN\b
+    )""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""Beginning of a nested block of an SQL script, or of another branch of one."""
+CLOSER = re.compile(r"\s*(?:UNTIL\b.*\s)?END\b", re.IGNORECASE | re.DOTALL)
+STARTED = re.compile(
+    r"""(?P<atomic>\bBEGIN\s+ATOMIC\b)
+    |(?P<plain>\b(?:BEGIN\s+(?:TRAN|TRANSACTION|WORK)|START\s+TRANSACTION)\b|^\s*BEGIN\s*$)
+    |(?P<auto>^\s*SET\s+AUTOCOMMIT(?:\s*=\s*|\s+)(?![=\s]|(?:TRUE|1|ON)\s*$))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Beginning of a transaction of several statements."""
+ENDED = re.compile(
+    r"\s*(?:COMMIT|ROLLBACK|ABORT|END(?=\s*$|\s+(?:TRAN|TRANSACTION|WORK)\b))\b(?!\s+TO\b|.*\bCHAIN\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+ALONE = re.compile(r"\s*(?:COMMIT|ROLLBACK)\b(?!\s+TO\b)", re.IGNORECASE)
+"""End of a transaction whose beginning the text may lack."""
+RESUMED = re.compile(r"\s*SET\s+AUTOCOMMIT(?:\s*=\s*|\s+)(?:TRUE|1|ON)\s*$", re.IGNORECASE)
+"""End of transactions that begin by themselves."""
+NAMELESS = re.compile(r"\s*(?:SET|RESET|USE)\b[^()]*$", re.IGNORECASE)
+"""Settings, which name no table."""
+
+
+class TransactionBlock(NamedTuple):
+    """Statements of a job that commit together."""
+
+    first: int
+    """Index of its first text."""
+    last: int
+    """Index of its last text."""
+    is_ended: bool = True
+    """Whether the texts contain its end."""
+
+
+def find_transactions(texts: Sequence[str]) -> list[TransactionBlock]:
+    """Return the transactions of several statements among the texts of a job.
+
+    A transaction that is not ended reaches to the last text. A COMMIT without a beginning ends one
+    of all statements before it, because a session may begin transactions by itself.
+
+    Examples
+    --------
+    >>> find_transactions(["OPTIMIZE t", "BEGIN TRANSACTION", "DELETE FROM t", "COMMIT"])
+    [TransactionBlock(first=1, last=3, is_ended=True)]
+    >>> find_transactions(["BEGIN DELETE FROM t", "END", "BEGIN ATOMIC DELETE FROM t"])
+    [TransactionBlock(first=2, last=2, is_ended=False)]
+    """
+    found: list[TransactionBlock] = []
+    first, depth, kind = None, 0, ""
+    for k, text in enumerate(texts):
+        for piece in _without_comments(plain_statement(text)).split(";"):
+            if first is None and (started := STARTED.search(piece)):
+                first, kind, depth = k, str(started.lastgroup), int(started.lastgroup == "atomic")
+                piece = piece[started.end() :]  # noqa: PLW2901 - the rest of it is in the block
+            opened, rest = _opened(piece)
+            if first is None:
+                if ALONE.match(rest):
+                    _add(found, TransactionBlock(found[-1].last + 1 if found else 0, k))
+                continue
+            depth += opened
+            ends = {"plain": ENDED, "auto": RESUMED}.get(kind)
+            over = depth <= 0 and ends is not None and ends.match(rest) is not None
+            if not over and CLOSER.match(rest):
+                depth -= 1
+                over = kind == "atomic" and depth <= 0
+            if over:
+                _add(found, TransactionBlock(first, k))
+                first = None
+    if first is not None:
+        _add(found, TransactionBlock(first, len(texts) - 1, is_ended=False))
+    return found
+
+
+def _add(blocks: list[TransactionBlock], block: TransactionBlock) -> None:
+    """Add a block to those before it; those of one text are one."""
+    if blocks and block.first <= blocks[-1].last:
+        block = block._replace(first=blocks.pop().first)
+    blocks.append(block)
+
+
+def _without_comments(text: str) -> str:
+    """Return a text with blanks in place of comments, and without the contents of strings."""
+    return PIECE.sub(lambda one: (" " if one[0][:2] in ("--", "/*") else "x") * len(one[0]), text)
+
+
+def _opened(piece: str) -> tuple[int, str]:
+    """Return how many nested blocks a piece of a script begins, and the rest of it."""
+    count, start = 0, 0
+    while begun := OPENER.match(piece, start):
+        count, start = count + (begun["opens"] is not None), begun.end()
+    return count, piece[start:]
+
+
+def transaction_reason(block: TransactionBlock) -> str:
+    """Return why a transaction of several statements is not understood."""
+    end = "" if block.is_ended else " without COMMIT or ROLLBACK"
+    rest = "no part of it is judged" if block.is_ended else "it reaches to the end of the job"
+    return f"a transaction block{end} {OUTSIDE}; {rest}"
+
+
+def transaction_statements(text: str) -> tuple[str, ...]:
+    """Return the statements of a transaction of several statements, but for those that begin and
+    end it.
+
+    Examples
+    --------
+    >>> transaction_statements("BEGIN ATOMIC DELETE FROM t; OPTIMIZE t; END")
+    ('DELETE FROM t', 'OPTIMIZE t')
+    """
+    plain, start, found = _without_comments(text), 0, []
+    for piece in plain.split(";"):
+        begun = STARTED.search(piece)
+        inside = begun.end() if begun is not None and not begun["auto"] else 0
+        rest, end = piece[inside:], start + len(piece)
+        if rest.strip() and not (ENDED.match(rest) or NAMELESS.match(rest)):
+            found.append(text[start + inside : end].strip())
+        start = end + 1
+    return tuple(found)
 
 
 def creates_table(text: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.conformance.pyspark_jobs.child import record_function
+from isolitmus.conformance.pyspark_jobs.file_wall import wall_version
 from isolitmus.conformance.pyspark_jobs.path_choices import PathChoices
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
 from isolitmus.conformance.pyspark_jobs.sql_texts import SUBSTITUTION
@@ -165,6 +166,9 @@ def record(session, tmp_path_factory):
         return json.loads(json.dumps(found).replace(str(lake), "/lake"))
 
     return run
+
+
+TOTALS = ";CREATE TABLE totals (day DATE, n BIGINT) USING delta"
 
 
 def statements(records):
@@ -505,7 +509,10 @@ def predict(tmp_path, call):
         seen = call("predict", "--run", f"{file}:{function}", "--ddl", ddl, *words)
         left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
         assert str(tmp_path) not in left.stdout
-        return seen
+        status, out, error = seen
+        line, _, rest = error.partition("\n")
+        assert line.startswith(f"isolitmus: --run executes {function.partition('(')[0]}")
+        return status, out, rest
 
     return run
 
@@ -535,6 +542,85 @@ def test_all_paths_of_a_function(predict):
         "  jobs.py:3  DELETE FROM sales\n"
     )
     assert "Not understood" not in out
+
+
+WAYS_OUT = """
+def f(spark):
+    import ctypes, sqlite3, subprocess
+    for effect in (
+        lambda: ctypes.CDLL(None).rename(b"OUT/kept", b"OUT/renamed"),
+        lambda: spark._jvm.java.nio.file.Files.createFile(spark._jvm.java.nio.file.Path.of("OUT/java", [])),
+        lambda: spark._jvm.java.lang.Runtime.getRuntime().exec("touch OUT/process").waitFor(),
+    ):
+        try:
+            effect()
+        except Exception:
+            pass
+    spark.sql("DELETE FROM sales")
+    spark.sql("INSERT INTO totals VALUES (DATE '2026-01-01', 3)")
+"""
+
+
+@pytest.mark.skipif(not wall_version(), reason="this machine has no Landlock")
+def test_neither_a_library_nor_java_writes_elsewhere(predict, tmp_path):
+    out = tmp_path / "outside"
+    out.mkdir()
+    (out / "kept").write_text("kept")
+    status, text, _ = predict(WAYS_OUT.replace("OUT", str(out)), "f")
+    assert status == 1
+    assert "2 statements on this path" in text
+    assert [*out.iterdir()] == [out / "kept"]
+
+
+FALLBACKS = """
+import time
+from delta.exceptions import ConcurrentAppendException
+
+def fallback(spark):
+    try:
+        spark.sql("UPDATE sales SET amount = 1 WHERE id = 1")
+    except ConcurrentAppendException:
+        spark.sql("UPDATE sales SET amount = NULL WHERE id = 1")
+
+def retry(spark):
+    for attempt in range(3):
+        try:
+            return spark.table("arrivals").drop("seen").write.mode("append").saveAsTable("sales")
+        except Exception as error:
+            if "concurrent" not in str(error).lower():
+                raise
+            time.sleep(3600)
+    spark.sql("DELETE FROM totals")
+
+def plain(spark):
+    try:
+        n = 3
+    finally:
+        spark.sql("DELETE FROM totals")
+"""
+
+
+def test_a_handler_of_a_conflict_is_a_path(session, tmp_path):
+    file = tmp_path / "jobs.py"
+    told = {}
+    for function in ("fallback", "retry", "plain"):
+        file.write_text(FALLBACKS)
+        choices, told[function] = PathChoices(), []
+        while not told[function] or choices.advance():
+            found = []
+            target = read_function_target(f"{file}:{function}")
+            record_function(session, target, DDL.rpartition(";")[0] + TOTALS, found.append, choices)
+            shown = [one.get("sql") or one["problem"].partition(":")[0] for one in found[1:]]
+            told[function].append(shown)
+    update = "UPDATE sales SET amount = {} WHERE id = 1"
+    append, read = "ConcurrentAppendException", "ConcurrentDeleteReadException"
+    assert told["fallback"] == [
+        [update.format(1)], [read, f"it raised {read}"], [append, update.format("NULL")],
+    ]  # fmt: skip
+    insert = "INSERT INTO sales SELECT id, customer, amount, day FROM arrivals"
+    lost = {tuple(one) for one in told["retry"]}
+    assert {(insert,), (append, insert), (append,) * 3 + ("DELETE FROM totals",)} <= lost
+    assert told["plain"] == [["DELETE FROM totals"]]
 
 
 @pytest.mark.wide

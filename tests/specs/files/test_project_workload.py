@@ -351,9 +351,23 @@ def test_the_query_gives_the_columns_of_an_incremental_model_that_looks_at_its_t
     assert not next(job for job in found.jobs if job.name == "orders").problem
 
 
+@pytest.mark.parametrize("hooks", [("BEGIN TRANSACTION", "COMMIT"), ("SET AUTOCOMMIT = 0", "")])
+def test_hooks_that_make_a_model_a_transaction(tmp_path, hooks):
+    def change(nodes):
+        config = nodes["model.shop.customers"]["config"]
+        config["pre-hook"] = [{"sql": hooks[0]}]
+        config["post-hook"] = [
+            {"sql": sql} for sql in ("delete from {{ this }}", *hooks[1:]) if sql
+        ]
+
+    work = workload(str(project(tmp_path, change=change)), ddl=HOOKS)
+    assert "customers" not in work.jobs
+    assert unread(work)["customers"].startswith("a transaction block")
+
+
 def test_a_table_that_a_hook_creates_is_declared(tmp_path):
     def creates(nodes):
-        code = "create table if not exists ops.run_log (project string, at timestamp) using delta"
+        code = "create table if not exists dev.run_log (project string, at timestamp) using delta"
         key = "operation.shop.shop-on-run-start-0"
         start = {**nodes[key.replace("start", "end")], "unique_id": key, "name": key[15:]}
         nodes[key] = {**start, "alias": key[15:], "raw_code": code, "compiled_code": code}

@@ -10,7 +10,7 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
-from isolitmus.specs.files.function_targets import FunctionTarget
+from isolitmus.specs.files.function_targets import FunctionTarget, program_words
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.recorded_functions import FunctionRecord
 from isolitmus.specs.files.sql_jobs import split_statements
@@ -457,5 +457,137 @@ def test_without_spark_one_sentence(tmp_path, monkeypatch, call):
         "predict", "--run", tmp_path / "job.py:load", "--ddl", tmp_path / "ddl.sql"
     )
     assert (status, out) == (4, "")
-    assert error.count("\n") == 1
+    assert error.startswith("isolitmus: --run executes load: ")
+    assert "the network" in error.partition("\n")[0]
+    assert error.count("\n") == 2
     assert "Java" in error or "pip install" in error
+
+
+ABORTED = {"kind": "aborted", "line": 2, "problem": "ConcurrentAppendException"}
+STOPPED = {"kind": "stopped", "line": 3, "problem": "it raised ConcurrentAppendException: x"}
+UPDATE = statement(2, "UPDATE t SET n = 1 WHERE id = 1")
+NULL = statement(3, "UPDATE t SET n = NULL WHERE id = 1")
+
+
+def test_a_path_with_a_conflict_is_a_job_if_something_else_happens_on_it(tmp_path):
+    target = FunctionTarget(tmp_path / "job.py", "load", 1, FILE)
+    told = [
+        [UPDATE],
+        [ABORTED, UPDATE],
+        [ABORTED, STOPPED],
+        [ABORTED, NULL],
+        [ABORTED, ABORTED, NULL],
+    ]
+    first, second = FunctionRecord.of_paths(target, told)
+    assert [one.sql for one in second.statements] == [NULL["sql"]]
+    assert [one.name for one in (first, second)] == ["load", "load_path2"]
+    assert [*second.lines()] == [
+        "load (job.py:1) with ConcurrentAppendException in line 2: 1 statement on this path",
+        "  job.py:2  a statement aborts with ConcurrentAppendException",
+        "  job.py:3  UPDATE t SET n = NULL WHERE id = 1",
+    ]
+
+
+def test_an_invariant_that_only_a_handler_breaks_is_unknown(tmp_path):
+    (tmp_path / "ddl.sql").write_text(DDL)
+    target = FunctionTarget(tmp_path / "job.py", "load", 1, FILE)
+    words = {}
+    for name, told in {"kept": [[UPDATE]], "unknown": [[UPDATE], [ABORTED, NULL]]}.items():
+        records = FunctionRecord.of_paths(target, told)
+        work = workload(ddl=tmp_path / "ddl.sql", run=lambda _, made=records: made)
+        asked = [read_invariant("not null(n)", work.tables, ("t",), "here")]
+        (answer,) = decide_invariants(work, ["delta-serializable"], asked)
+        words[name] = answer.word
+        limit = "On a path of a function, a statement aborts at most once, or each time"
+        assert any(one.startswith(limit) for one in work.left_out) == (name == "unknown")
+    assert words == {"kept": "kept", "unknown": "unknown"}
+
+
+OPEN = (COUNT, {"kind": "used", "line": 3, "name": "count_1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "tables"),
+    [
+        ("def load(spark):\n    spark.sql('DELETE FROM s')\n", {"s"}),
+        ("NAME = 't'\ndef load(spark):\n    spark.table('s')\n    spark.table(NAME)\n", {"s", "t"}),
+        ("def load(spark, name):\n    spark.sql(f'DELETE FROM {name}')  # s\n", None),
+        ("import own\ndef load(spark):\n    own.write('s')\n", None),
+        ("import beside\ndef load(spark):\n    beside.write('s')\n", {"s", "t"}),
+        ("def load(spark):\n    pass\n", None),
+    ],
+)
+def test_what_is_not_known_of_a_function_concerns_the_tables_that_it_names(tmp_path, text, tables):
+    (tmp_path / "beside.py").write_text("def write(x):\n    spark.sql('OPTIMIZE t')\n")
+    (tmp_path / "ddl.sql").write_text(DDL)
+    (tmp_path / "other.sql").write_text("UPDATE t SET n = 2 WHERE id = 2")
+    target = FunctionTarget(tmp_path / "job.py", "load", 1, text)
+    record = FunctionRecord.of(target, OPEN)
+    work = workload(str(tmp_path / "other.sql"), ddl=tmp_path / "ddl.sql", run=lambda _: [record])
+    (unread,) = work.unread
+    assert unread.tables == tables
+    asked = [read_invariant("not null(n)", work.tables, ("t",), "here")]
+    (answer,) = decide_invariants(work, ["delta-serializable"], asked)
+    assert answer.word == ("kept" if tables == {"s"} else "unknown")
+    said = any(
+        "changes no table that job.py and the modules beside" in one for one in work.left_out
+    )
+    assert said == (tables is not None)
+
+
+@pytest.mark.parametrize(
+    ("body", "computes"),
+    [
+        ("spark.sql('DELETE FROM ' + name)", True),
+        ("spark.sql('DELETE FROM %s' % name)", True),
+        ("spark.sql('DELETE FROM {}'.format(name))", True),
+        ("spark.sql(f'DELETE FROM s_{name}')", True),
+        ("spark.sql(f'DELETE FROM {name}.s')", True),
+        ("spark.sql(row['text'])", True),
+        ("spark.sql(**given)", True),
+        ("write = spark.sql", True),
+        ("frame.write.saveAsTable(name)", True),
+        ("[spark.table(one.name) for one in spark.catalog.listTables()]", True),
+        ("spark.sql(f'DELETE FROM s WHERE id = {n} AND x = {name!r}')", False),
+        ("spark.sql(f'INSERT INTO s VALUES ({n}, {name})')", False),
+        ("print(f'{n} rows', n + 1)", False),
+        ("text = 'DELETE FROM s'; spark.sql(text)", False),
+        ("for one in ('s', 't'): spark.table(one)", False),
+    ],
+)
+def test_a_program_that_may_compute_the_name_of_a_table(tmp_path, body, computes):
+    text = f"def load(spark, name, n):\n    {body}\n"
+    assert (program_words(tmp_path / "job.py", text) is None) == computes
+
+
+def test_a_function_that_fails_leaves_the_others_their_answers(tmp_path):
+    (tmp_path / "ddl.sql").write_text(DDL)
+    failure = IsolitmusError("job.py:3: load did not return on empty tables: it raised X")
+    target = FunctionTarget(tmp_path / "job.py", "load", 1, FILE.replace("count", "s"))
+    raised = {"kind": "raised", "line": 3, "problem": "it raised X", "name": "X"}
+    failed = FunctionRecord.of_paths(target, [[COUNT, raised]], failure=failure)
+    with pytest.raises(IsolitmusError, match="it raised X"):
+        workload(ddl=tmp_path / "ddl.sql", run=lambda _: failed)
+    other = FunctionTarget(tmp_path / "job.py", "other", 1, FILE)
+    records = [*failed, FunctionRecord.of(other, [UPDATE])]
+    work = workload(ddl=tmp_path / "ddl.sql", run=lambda _: records)
+    assert [str(one) for one in work.unread] == [
+        "load_line3 (job.py:3): load did not return on empty tables: it raised X"
+    ]
+    assert [*work.jobs] == ["load", "other"]
+    assert "load" in work.uncertain
+
+
+@pytest.mark.parametrize("source", ["rows_from_python", "VALUES (1) AS rows_from_python(id)"])
+def test_rows_of_a_program_that_are_not_known_break_no_invariant(made, source):
+    decided = {"kind": "decided", "line": 2, "name": "count_1", "sql": ":count_1 = 0"}
+    count = read(2, "SELECT count(*) AS n FROM s WHERE id = 1")
+    insert = statement(3, f"INSERT INTO s SELECT id, current_date() AS day FROM {source}")
+    _, work = made(count, decided, insert)
+    asked = [read_invariant("unique(id)", work.tables, ("s",), "here")]
+    (answer,) = decide_invariants(work, ["delta-serializable"], asked)
+    if "VALUES" in source:
+        assert (answer.word, answer.violations[0].jobs) == ("broken", ("load", "load"))
+    else:
+        assert answer.word == "unknown"
+        assert "the rows that Python makes for job.py:3 are not known" in answer.why

@@ -7,14 +7,16 @@ import pytest
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.model.errors import SqlError
 from isolitmus.specs import protocol
-from isolitmus.specs.files.sql_jobs import read_job_text
+from isolitmus.specs.files.sql_jobs import read_job_text, split_statements
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload
 from isolitmus.specs.sql.job_statements import (
     altered_tables,
     commits_nothing,
     concerns_no_table,
+    find_transactions,
     split_inserts,
+    transaction_statements,
     unsupported_reason,
 )
 
@@ -153,6 +155,83 @@ def test_a_branch_of_a_script_may_run():
     ]  # fmt: skip
     passed = read_job_text(Source("a.sql", text)).passed_over
     assert passed == ("IF EXISTS (SELECT * FROM s) THEN", "IF 1 = 2 THEN")
+
+
+INSERTS = "INSERT INTO t VALUES (1, 'x', NULL); INSERT INTO u SELECT * FROM u WHERE id = 2"
+TRANSACTIONS = [
+    f"BEGIN TRANSACTION; {INSERTS}; COMMIT",
+    f"begin tran; {INSERTS}; rollback transaction",
+    f"/* nightly; */ BEGIN -- both or none;\n WORK; {INSERTS}; COMMIT WORK",
+    f"START TRANSACTION READ WRITE; {INSERTS}; END TRANSACTION",
+    f"BEGIN; {INSERTS}; END",
+    f"BEGIN ATOMIC {INSERTS}; END",
+    f"nightly: BEGIN ATOMIC\n{INSERTS};\nEND nightly",
+    f"BEGIN ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN DELETE FROM t; END; {INSERTS}; END",
+    f"BEGIN ATOMIC {INSERTS}; IF EXISTS (SELECT * FROM t) THEN DELETE FROM t; END IF; END",
+    f"BEGIN ATOMIC BEGIN ATOMIC DELETE FROM u; END; {INSERTS}; END",
+    f"BEGIN TRANSACTION; IF 1 = 1 THEN ROLLBACK; ELSE COMMIT; END IF; {INSERTS}; COMMIT",
+    f"BEGIN TRANSACTION; ROLLBACK TO SAVEPOINT a; {INSERTS}; COMMIT AND CHAIN; OPTIMIZE t; COMMIT",
+    f"SET AUTOCOMMIT = 0; {INSERTS}; COMMIT; DELETE FROM t; SET AUTOCOMMIT = TRUE",
+    f"EXECUTE IMMEDIATE 'BEGIN TRANSACTION'; {INSERTS}; COMMIT",
+    f"{INSERTS}; COMMIT",
+]
+
+
+@pytest.mark.parametrize("form", ["file", "list"])
+@pytest.mark.parametrize("sql", TRANSACTIONS)
+def test_a_transaction_of_several_statements_is_not_understood_as_a_whole(sql, form):
+    if form == "file":
+        work = work_of(a=f"{sql}; DELETE FROM s", b="DELETE FROM t", c="INSERT INTO s TABLE s")
+    else:
+        pieces = [*split_statements(sql), "DELETE FROM s"]
+        node = Node({"ddl": DDL, "jobs": {"a": pieces, "b": "DELETE FROM t"}}, "", Source("w"))
+        work = build_workload(node, "w", each=True)
+    (one,) = work.unread
+    assert one.problem.startswith("a transaction block is outside the SQL that isolitmus models")
+    assert (one.name, one.mistake, one.target) == ("a_1", None, None)
+    assert one.tables in (None, {"t", "u"})
+    assert [each.sql for each in work.jobs["a"].statements] == ["DELETE FROM s"]
+    assert words_of(work)["b", "a_1"] == "unknown"
+
+
+def test_the_tables_of_a_transaction():
+    view = "CREATE TEMP VIEW v AS SELECT * FROM u; "
+    read = "BEGIN TRANSACTION; INSERT INTO t SELECT * FROM v; COMMIT"
+    assert [one.tables for one in work_of(a=view + read).unread] == [{"t", "u"}]
+    assert [one.tables for one in work_of(a=read).unread] == [None]
+    inside = (
+        "BEGIN ATOMIC CREATE TEMP VIEW v AS SELECT * FROM u; OPTIMIZE t; END; INSERT INTO t TABLE v"
+    )
+    work = work_of(a=inside)
+    assert [one.sql for one in work.statements] == [
+        "WITH v AS (SELECT * FROM u) INSERT INTO t TABLE v"
+    ]
+
+
+def test_a_transaction_that_is_not_ended_reaches_to_the_end_of_the_file():
+    text = "DELETE FROM u;\nBEGIN TRANSACTION;\nDELETE FROM t;\nUSE x;\nDELETE FROM u"
+    work = work_of(a=text, b="DELETE FROM u")
+    (one,) = work.unread
+    assert "a transaction block without COMMIT or ROLLBACK" in one.problem
+    assert (one.location.line, one.location.end_line, one.tables) == (2, 5, {"t", "u"})
+    assert [each.name for each in work.statements] == ["a_1", "b"]
+    assert words_of(work)["b", "a_2"] == "unknown"
+
+
+def test_a_setting_in_a_transaction_holds_after_it():
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    text = f"BEGIN TRANSACTION; SET {mode} = dynamic; DELETE FROM t; COMMIT; OPTIMIZE t"
+    work = work_of(a=text)
+    assert [dict(one.conf) for one in work.statements] == [{mode: "dynamic"}]
+
+
+def test_what_is_no_transaction_of_several_statements():
+    for text in ("BEGIN DELETE FROM t", "SET AUTOCOMMIT = ON", "SELECT 'BEGIN TRANSACTION'"):
+        assert find_transactions([text]) == []
+    assert transaction_statements("START TRANSACTION; DELETE FROM t; USE x; COMMIT") == (
+        "DELETE FROM t",
+    )
+    assert find_transactions(["BEGIN ATOMIC END; BEGIN ATOMIC END"]) == [(0, 0, True)]
 
 
 def test_a_literal_statement_and_a_literal_name():

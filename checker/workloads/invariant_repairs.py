@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.repairs import (
+    UNLESS_NULL,
     Repair,
     level_title,
     price_repairs,
@@ -83,8 +84,8 @@ def _levels(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     for other in format_named(DELTA).protocols:
         if other != broken.protocol:
             answer = start.answer(replace(broken, protocol=other))
-            if answer.word == "kept":
-                yield Repair(level_title(named(other)), broken.workload, other)
+            if (repair := start.repair(broken, answer)) is not None:
+                yield replace(repair, title=level_title(named(other)), protocol=other)
 
 
 class _Changed(NamedTuple):
@@ -130,9 +131,16 @@ class _Changed(NamedTuple):
         answers = decide_invariants(self.workload, [broken.protocol], self.given, examples=examples)
         return next(one for one in answers if one.invariant == broken.invariant)
 
-    def repair(self, broken: InvariantAnswer) -> Repair:
-        """Return the changes as a repair."""
-        title, costs = "; ".join(self.titles), tuple(dict.fromkeys(self.costs))
+    def repair(self, broken: InvariantAnswer, after: InvariantAnswer) -> Repair | None:
+        """Return the changes as a repair if the invariant is kept after them, or unless a parameter
+        is NULL if without them not only NULL violates it.
+        """
+        given = self.costs
+        if after.word != "kept":
+            if after.not_null is None or broken.not_null is not None:
+                return None
+            given = (*given, UNLESS_NULL)
+        title, costs = "; ".join(self.titles), tuple(dict.fromkeys(given))
         return Repair(title, self.workload, broken.protocol, self.apart, costs=costs)
 
 
@@ -146,8 +154,8 @@ def _apart(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
         pairs += (_sorted_pair(found) for found in answer.violations)
         changed = start.separated(pairs)
         answer = changed.answer(broken, examples=True)
-        if answer.word == "kept":
-            yield changed.repair(broken)
+        if (repair := changed.repair(broken, answer)) is not None:
+            yield repair
             return
 
 
@@ -165,8 +173,10 @@ def _rewritten(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     for cost, every in changes.items():
         for some in [*([each] for each in every), every] if len(every) > 1 else [every]:
             changed = start.rewritten(cost, some)
-            if changed is not None and changed.answer(broken).word == "kept":
-                yield changed.repair(broken)
+            if changed is None:
+                continue
+            if (repair := changed.repair(broken, changed.answer(broken))) is not None:
+                yield repair
                 break
 
 
@@ -175,8 +185,8 @@ def _sources(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
     for unique in _source_keys(broken.workload, broken.invariant):
         if unique not in start.given:
             changed = start.with_key(unique)
-            if changed.answer(broken).word == "kept":
-                yield changed.repair(broken)
+            if (repair := changed.repair(broken, changed.answer(broken))) is not None:
+                yield repair
 
 
 def _other_texts(work: Workload, invariant: Invariant) -> Iterator[tuple[str, JobStatement, str]]:
@@ -202,8 +212,8 @@ def _together(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
         for state, answer in now:
             for change in _steps(state, answer):
                 after = change.answer(broken, examples=True)
-                if after.word == "kept":
-                    yield change.repair(broken)
+                if (repair := change.repair(broken, after)) is not None:
+                    yield repair
                     return
                 ended = answer.violation is not None and answer.violation.jobs not in {
                     one.jobs for one in after.violations

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STOPPED",
+    "UNLESS_NULL",
     "JobChange",
     "Repair",
     "conflicting_pairs",

@@ -1,6 +1,11 @@
-"""`python -m isolitmus` is `isolitmus`."""
+"""`python -m isolitmus` is `isolitmus`: modules of the current folder are not imported."""
 
-from isolitmus.cli.main import main
+import sys
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, whose signal.py is not Python's
+
+    from isolitmus.cli.main import main
+
     main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from dataclasses import replace
@@ -29,7 +30,7 @@ from isolitmus.cli.workload_options import Ddl, Level, TableFolder, choose_proto
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.lint_rule import codes_of, unknown_code
-from isolitmus.specs.disk.input_files import HOME, real_path
+from isolitmus.specs.disk.input_files import HOME, real_path, real_place
 from isolitmus.specs.disk.output_files import only_writer, write_whole
 from isolitmus.specs.files.baseline_file import BaselineEntry, baseline_text, read_baseline
 from isolitmus.specs.files.lint_settings import (
@@ -111,7 +112,7 @@ def lint(
         Path | None, typer.Option(metavar="FILE", help="Write the result as an HTML page.")
     ] = None,
     no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write .isolitmus_cache.")
+        bool, typer.Option("--no-cache", help="Neither read nor write answers of earlier runs.")
     ] = False,
     time: Time = None,
     memory: Memory = None,
@@ -159,10 +160,11 @@ def lint(
     names = paths or [str(path) for path in settings.paths]
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
-    cache = AnswerCache(None) if no_cache else AnswerCache.below(settings.root)
-    workload, comments = read_lint_sources(
-        names, settings, whole=not paths, store=None if no_cache else cache
-    )
+    cache = AnswerCache(None if no_cache else default_root(settings.root))
+    with budget.interrupting():
+        workload, comments = read_lint_sources(
+            names, settings, whole=not paths, store=None if no_cache else cache
+        )
     place = settings.place_of("level") if level is None else ""
     under = choose_protocol(workload, settings.level, place)
     with progress(f"lint {workload.name}") as tell:
@@ -218,7 +220,7 @@ def _path_words(place: Place) -> str:
 @lru_cache(maxsize=10_000)
 def _shown(path: Path, here: Path) -> str:
     """Return a path relative to the working folder if it is in it; the name of a shipped file."""
-    real = real_path(path)
+    real = real_place(path)
     if real.is_relative_to(real_path(HOME)):
         return real.name
     return (real.relative_to(here) if real.is_relative_to(here) else real).as_posix()
@@ -227,7 +229,7 @@ def _shown(path: Path, here: Path) -> str:
 def _uri(place: Place) -> str:
     """Return the URI of a place's file, relative to the working folder if it is in it."""
     path = _path_words(place)
-    return Path(path).as_uri() if Path(path).is_absolute() else quote(path)
+    return Path(path).as_uri() if Path(path).is_absolute() else quote(os.fsencode(path))
 
 
 def _place_words(place: Place) -> str:

@@ -69,7 +69,7 @@ SQL = (
 """Pattern of the beginning of a SQL statement."""
 AS_IT_IS = re.compile(rf"\S  +\S|^[|#]|[├│●]|^{SQL}")
 """Pattern of lines that are not wrapped: columns, Markdown tables, pictures and SQL."""
-LAST_COLUMN = re.compile(rf"(.*\S  +)(?!{SQL})(?=.*[a-z]{{3}})([^\W\d]\S*(?: \S+){{3,}})")
+LAST_COLUMN = re.compile(rf"( *+\S(?>.*  ))(?!{SQL})(?=.*[a-z]{{3}})([^\W\d]\S*+(?: \S++){{3,}})")
 """Pattern of a line in columns, the last of which is a sentence."""
 UNIT = re.compile(r"(\d) (s\b|%|MB\b|GB\b|MiB\b)")
 """Pattern of a number with its unit."""

@@ -101,7 +101,7 @@ def predict(
     """
     check_at_least(1, cores=cores)
     within = read_budget(time, memory)
-    chosen = choose_workload(jobs, ddl, table, run, time)
+    chosen = choose_workload(jobs, ddl, table, run, within)
     workload = chosen.workload
     processes = cores or (1 if len(workload.statements) < FEW else available())
     under = choose_protocol(workload, level)

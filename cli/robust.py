@@ -128,7 +128,7 @@ def robust(
 
     """
     within = read_budget(time, memory)
-    chosen = choose_workload(jobs, ddl, table, run, time)
+    chosen = choose_workload(jobs, ddl, table, run, within)
     workload = chosen.workload
     unders = (
         [protocol(name) for name in format_named(DELTA).protocols]

@@ -19,6 +19,7 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.recorded_functions import FunctionRecord
@@ -94,12 +95,13 @@ def choose_workload(
     jobs: list[str] | None,
     ddl: str | None,
     table: list[str] | None,
-    run: list[str] | None = None,
-    time: float | None = None,
+    run: list[str] | None,
+    budget: Budget,
 ) -> ChosenWorkload:
     """Return the workload of a command line; functions of ``--run`` are executed.
 
-    Raises IsolitmusError if a table's log contradicts its declaration.
+    Raises IsolitmusError if a table's log contradicts its declaration, Limit if the budget is spent
+    before everything is read.
     """
     if not jobs and not run:
         raise IsolitmusError(
@@ -114,11 +116,14 @@ def choose_workload(
         from isolitmus.conformance.pyspark_jobs.function_runs import run_functions
 
         with progress(f"run {', '.join(one.name for one in targets)}"):
-            records.extend(run_functions(targets, created, time))
+            left = None if budget.seconds is None else budget.left
+            records.extend(run_functions(targets, created, left))
         return records
 
     path = None if ddl is None else Path(ddl)
-    found = workload(*jobs or (), ddl=path, tables=table or (), run=execute if targets else None)
+    running = execute if targets else None
+    with budget.interrupting():
+        found = workload(*jobs or (), ddl=path, tables=table or (), run=running)
     return ChosenWorkload(found, tuple(records))
 
 

@@ -50,7 +50,7 @@ LISTED = 12
 """Maximum number of names that a message lists."""
 LONGEST = 800
 """Maximum length of a message."""
-QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*'")
+QUOTED = re.compile(r"(?<!\w)'(?:[^']|'(?=\w))*+(?:'|\Z)")
 UNUSUAL = re.compile(r"[^\n\t -~]")
 UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories without a visible glyph: controls, formats such as text directions,
@@ -258,10 +258,12 @@ def sentence(text: str) -> str:
     head, *shown = text.rsplit("\n", 2)
     if shown and (len(shown) < 2 or shown[1].strip() != "^"):
         head, shown = text, []
-    line = printable(re.sub(r"\s*\n\s*", " ", head.strip()))
+    line = printable(" ".join(filter(None, map(str.strip, head.split("\n")))))
     line = QUOTED.sub(
         lambda found: (
-            found[0] if len(found[0]) <= WIDTH + 2 else f"'{brief(found[0][1:-1], WIDTH)}'"
+            found[0]
+            if len(found[0]) <= WIDTH + 2 or found[0][-1] != "'"
+            else f"'{brief(found[0][1:-1], WIDTH)}'"
         ),
         line,
     )

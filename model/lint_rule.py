@@ -144,6 +144,16 @@ _EVERY = (
         unknown=True,
         mend="write the condition with columns of supported types.",
     ),
+    LintRule(
+        "ISO304",
+        "only-with-null",
+        "A conflict or violation is proved impossible unless a parameter is NULL.",
+        "note",
+        mend=(
+            "declare the parameter NOT NULL (-- :day DATE NOT NULL), or the column in which it is"
+            " stored."
+        ),
+    ),
 )
 RULES = {rule.code: rule for rule in _EVERY}
 """Rules by code, in the order of their codes."""

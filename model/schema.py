@@ -132,6 +132,8 @@ class Schema:
     """Columns whose values are those of an expression. Statements name the values
     (``specs.sql.generated_columns``).
     """
+    not_null: frozenset[str] = field(default=frozenset(), repr=False)
+    """Columns without NULL, in lower case: no commit stores one there."""
     partition_indexes: tuple[int, ...] = field(init=False)
     """Positions of the partition columns."""
 

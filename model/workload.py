@@ -202,6 +202,8 @@ class Job(ReadableRepr):
     """Constraint as written."""
     place: str = ""
     """File and line of the job."""
+    not_null: frozenset[str] = frozenset()
+    """Parameters that are declared NOT NULL."""
 
     def __repr__(self) -> str:
         return first_lines([f"{self.name}:", *(f"  {one.sql}" for one in self.statements)])
@@ -258,6 +260,8 @@ class Workload(ReadableRepr):
     """
     queries: Mapping[str, QueryText] = field(default_factory=dict)
     """Queries that tables of any rows stand for, by table."""
+    not_null: frozenset[str] = frozenset()
+    """Shared parameters that are declared NOT NULL."""
 
     @property
     def statements(self) -> tuple[JobStatement, ...]:

@@ -5,13 +5,16 @@ Tests that start a JVM are marked ``spark``, long ones ``slow``; ``pytest -m "no
 machine without Java.
 """
 
+import atexit
 import gc
 import json
 import os
 import secrets
+import shutil
 import signal
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from assertions import Assertions
@@ -28,6 +31,7 @@ from hypothesis.internal.conjecture import providers
 
 from isolitmus.cli.main import main
 from isolitmus.conformance import open_session
+from isolitmus.specs.disk.user_cache import user_cache
 
 pytest.register_assert_rewrite(
     "pages", "case_checks", "html_pages"
@@ -64,6 +68,11 @@ if (
 
 os.environ["COLUMNS"] = "100"
 """Commands and pages wrap as in a pipe, whatever terminal runs the tests."""
+
+os.environ.setdefault("ISOLITMUS_ENGINES", str(user_cache() / "engines"))
+os.environ["XDG_CACHE_HOME"] = mkdtemp(prefix="isolitmus-cache-")
+"""What tests keep is not the user's; engines are."""
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 gc.disable()
 

@@ -86,13 +86,20 @@ def has_times(history: RegisterHistory) -> bool:
     return history.started is not None and history.ended is not None
 
 
-def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return real-time edges between transactions that count, at most one per transaction and
-    session.
+def ended_before_start(
+    seen: AttributedReads, targets: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return real-time edges from transactions that count, at most one per target and session.
 
-    For each transaction and session, the source is the last transaction of the session that had
-    ended when the transaction began. Transactions before it in its session also ended, or come
-    before it.
+    For each target and session, the source is the last transaction of the session that had ended
+    when the target began. Transactions before it in its session also ended, or come before it.
+
+    Parameters
+    ----------
+    seen : AttributedReads
+        History with times.
+    targets : ndarray of int64, shape (n_targets,), optional
+        Transactions; those that count by default.
 
     Returns
     -------
@@ -103,18 +110,19 @@ def ended_before_start(seen: AttributedReads) -> tuple[NDArray[np.int64], NDArra
     assert history.started is not None
     assert history.ended is not None
     counting = np.flatnonzero(seen.counts)
-    started = history.started[counting]
-    sources, targets = [counting[:0]], [counting[:0]]
+    later = counting if targets is None else targets
+    started = history.started[later]
+    sources, reached = [counting[:0]], [counting[:0]]
     for session in range(len(history.sessions)):
         own = counting[history.session[counting] == session]
         own = own[np.argsort(history.ended[own], kind="stable")]
         if len(own):
             many = np.searchsorted(history.ended[own], started, "left")
             latest = np.maximum.accumulate(own)[many - 1]
-            found = (many > 0) & (latest != counting)
+            found = (many > 0) & (latest != later)
             sources.append(latest[found])
-            targets.append(counting[found])
-    return np.concatenate(sources), np.concatenate(targets)
+            reached.append(later[found])
+    return np.concatenate(sources), np.concatenate(reached)
 
 
 def find_time_violation(seen: AttributedReads, moments: NDArray[np.int64], each: int) -> int | None:

@@ -31,7 +31,7 @@ from isolitmus.checker.blackbox.columnar_graph import (
     topological_order,
 )
 from isolitmus.checker.blackbox.cycles import trace_cycle
-from isolitmus.checker.blackbox.events import Events
+from isolitmus.checker.blackbox.events import TIMED, Events, ended_before_start
 from isolitmus.checker.blackbox.read_from import portions, ranges, span
 from isolitmus.checker.blackbox.recheck import find_misread
 from isolitmus.checker.blackbox.saturation import saturate
@@ -211,8 +211,10 @@ class ConditionalEdges:
         self.pair, self.order = self.pair[sort], self.order[sort]
 
     def _edges(self) -> Iterator[tuple[NDArray[np.int64], ...]]:
-        """Yield edges with literals: of versions, of candidates, and of missed versions."""
+        """Yield edges with literals: of versions, of candidates, of missed versions, of time."""
         events, open_ = self.choosing.events, self.open
+        if events.level in TIMED:
+            yield self._in_time()
         first, second = self.pair // self.size, self.pair % self.size
         yield self._possible(events.end(first), events.after(second), self.order, self.order)
         literal = np.arange(len(open_.of)) + 1
@@ -222,6 +224,25 @@ class ConditionalEdges:
         for rows in self._batches(many):
             row, writer = np.repeat(rows, many[rows]), self.writer[ranges(low[rows], many[rows])]
             yield from self._missed(row, writer)
+
+    def _in_time(self) -> tuple[NDArray[np.int64], ...]:
+        """Return the real-time edges from and to possible transactions, which hold if they count.
+
+        Those between transactions that certainly count are known already.
+        """
+        events, seen = self.choosing.events, self.choosing.seen
+        started, ended = seen.history.started, seen.history.ended
+        assert started is not None
+        assert ended is not None
+        possible = self.open.possible[:-1]
+        maybe, there = np.flatnonzero(possible), np.flatnonzero(possible | seen.counts)
+        source, target = ended_before_start(seen, maybe)
+        after = [there[started[there] > ended[one]] for one in maybe.tolist()]
+        source = np.append(source, np.repeat(maybe, [*map(len, after)]))
+        target = np.concatenate([target, *after])
+        return self._possible(
+            events.end(source), events.begin(target), self.counts[source], self.counts[target]
+        )
 
     def _missed(
         self, row: NDArray[np.int64], writer: NDArray[np.int64]

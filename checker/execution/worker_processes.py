@@ -1,4 +1,9 @@
-"""Worker processes that end with this one."""
+"""Worker processes that end with this one, and import no module of the current folder.
+
+A process that multiprocessing starts has the current folder first among the folders of modules
+(``python -c``), before it gets those of its parent. There, a file ``select.py`` would be executed
+in the place of Python's module. The environment variable ``PYTHONSAFEPATH`` leaves the folder out.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,25 @@ import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.context import SpawnContext
 
-__all__ = ["available_cores", "ignore_interrupts", "process_pool"]
+__all__ = [
+    "SAFE_PATH",
+    "available_cores",
+    "ignore_interrupts",
+    "process_pool",
+    "spawn_context",
+]
 
 GONE = 5.0
 """Maximum time to wait for a process that was told to end, in seconds."""
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Environment variable with which a new Python has no current folder among those of modules."""
 
 
 def available_cores() -> int:
@@ -34,12 +49,13 @@ def process_pool(
 
     Submit work within `ignore_interrupts`.
     """
-    context = multiprocessing.get_context("spawn")
+    context = spawn_context()
     pool = ProcessPoolExecutor(processes, context, _begin, (begin, given))
     before = set(multiprocessing.active_children())
     try:
-        yield pool
-        pool.shutdown()
+        with _safe_path():  # a process starts when work is submitted
+            yield pool
+            pool.shutdown()
     finally:  # also at Ctrl-C, which the worker processes ignore
         pool.shutdown(wait=False, cancel_futures=True)
         started = set(multiprocessing.active_children()) - before
@@ -47,6 +63,33 @@ def process_pool(
             process.terminate()
         for process in started:  # else a starting process would report that its files are gone
             process.join(GONE)
+
+
+def spawn_context() -> SpawnContext:
+    """Return multiprocessing's context for new processes, with its process that counts resources.
+
+    Examples
+    --------
+    >>> spawn_context().get_start_method()
+    'spawn'
+    """
+    with _safe_path():
+        resource_tracker.ensure_running()
+    return multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Start Python without the current folder among those of modules until the block ends."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(SAFE_PATH, None)
+        else:
+            os.environ[SAFE_PATH] = before
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""Answers of earlier runs of the linter, in a folder beside the linted files.
+"""Answers of earlier runs of the linter, in a file of the user's cache for each repository.
 
-A file of another release, of other source code, or with a wrong digest is ignored. An answer is
-found only by a key that holds everything it depends on.
+A file of another repository or release, of other source code, or with a wrong digest is ignored. An
+answer is found only by a key that holds everything it depends on. Nothing in a repository is read:
+who can change the jobs must not be able to change the answers.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.disk.input_files import HOME, read_if_there, read_json
-from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.disk.input_files import HOME, read_json, real_path
+from isolitmus.specs.disk.user_cache import OwnFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,23 +24,17 @@ if TYPE_CHECKING:
 
 __all__ = ["AnswerCache", "code_digest"]
 
-FORMAT = 1
-FOLDER = ".isolitmus_cache"
-FILE = "answers.json"
+FORMAT = 2
 MOST = 20_000
 """Maximum number of answers that are kept."""
 SIZE = 2**26
 """Maximum size of the file in bytes."""
-TAG = """Signature: 8a477f597d28d172789f06886806bc55
-# This file marks a folder of isolitmus that may be deleted at any time.
-# See https://bford.info/cachedir/
-"""
 SOLVERS = ("z3-solver", "sqlglot", "duckdb")
 """Packages on which answers depend."""
 
 
 class AnswerCache:
-    """Answers by key; with a folder, they are read at the start and written by `save`.
+    """Answers by key; with a repository, they are read at the start and written by `save`.
 
     Examples
     --------
@@ -50,16 +44,12 @@ class AnswerCache:
     ({'word': 'never'}, None)
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        self._kept = {} if folder is None else _read_answers(folder / FILE)
+    def __init__(self, repository: Path | None) -> None:
+        self._head = {} if repository is None else _head(repository)
+        self._folder = None if repository is None else OwnFolder("lint", repository)
+        self._kept = {} if self._folder is None else _read_answers(self._folder, self._head)
         self._used: dict[str, Any] = {}
         self._changed = False
-
-    @classmethod
-    def below(cls, root: Path) -> AnswerCache:
-        """Return the cache in the folder for caches below `root`."""
-        return cls(root / FOLDER)
 
     def get(self, key: str | None) -> Any:
         """Return the answer with a key, or None."""
@@ -78,37 +68,42 @@ class AnswerCache:
 
     def save(self) -> None:
         """Write the answers, those of this run last; a folder that cannot be written is left."""
-        if self.folder is None or not self._changed:
+        if self._folder is None or not self._changed:
             return
         others = {key: one for key, one in self._kept.items() if key not in self._used}
         every = {**others, **self._used}
         kept = dict(list(every.items())[-MOST:])
         body = json.dumps(kept, separators=(",", ":"))
-        head = json.dumps(
-            {"isolitmus_cache": FORMAT, "code": code_digest(), "digest": _digest(body)}
-        )
-        with suppress(IsolitmusError, OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", TAG)):
-                if not (self.folder / name).exists():
-                    write_whole(self.folder / name, text)
-            write_whole(self.folder / FILE, f"{head}\n{body}\n")
+        head = json.dumps({**self._head, "digest": _digest(body)})
+        self._folder.write(_file_name(self._head), f"{head}\n{body}\n")
 
 
-def _read_answers(path: Path) -> dict[str, Any]:
-    """Return the answers in a file; none if it is absent, damaged or of another release."""
+def _head(repository: Path) -> dict[str, Any]:
+    """Return what a file of answers says of itself."""
+    return {
+        "isolitmus_cache": FORMAT,
+        "release": version("isolitmus"),
+        "repository": str(real_path(repository)),
+        "code": code_digest(),
+    }
+
+
+def _file_name(head: dict[str, Any]) -> str:
+    """Return the name of the file of a repository and a release."""
+    return f"{_digest(json.dumps([head['release'], head['repository']]))[:32]}.json"
+
+
+def _read_answers(folder: OwnFolder, head: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers in the file with a head; none if it is absent, damaged or another's."""
+    first, _, rest = folder.read(_file_name(head), SIZE).partition("\n")
+    body = rest.rstrip("\n")
     try:
-        text = read_if_there(path, IsolitmusError, SIZE) or ""
-        first, _, rest = text.partition("\n")
-        head, body = read_json(first), rest.rstrip("\n")
-        if not isinstance(head, dict) or head.get("isolitmus_cache") != FORMAT:
+        if read_json(first) != {**head, "digest": _digest(body)}:
             return {}
-        if head.get("code") != code_digest() or head.get("digest") != _digest(body):
-            return {}
-        found = read_json(body)
-    except (IsolitmusError, ValueError):
+        answers = read_json(body)
+    except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return answers if isinstance(answers, dict) else {}
 
 
 def _digest(text: str) -> str:

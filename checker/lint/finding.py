@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.display import ReadableRepr, text_digest
 from isolitmus.model.lint_rule import RULES
-from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.disk.input_files import real_path, real_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,5 +191,5 @@ def relative_name(place: Place, root: Path) -> str:
 @lru_cache(maxsize=10_000)
 def _relative(path: Path, root: Path) -> str:
     """Return a path relative to a folder; empty if it is elsewhere."""
-    real, above = real_path(path), real_path(root)
+    real, above = real_place(path), real_path(root)
     return real.relative_to(above).as_posix() if real.is_relative_to(above) else ""

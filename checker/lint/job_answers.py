@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from isolitmus.checker.lint.finding import BrokenInvariant, RunViolation
 from isolitmus.checker.lint.structure_keys import QuestionKeys
-from isolitmus.checker.workloads.pair_prediction import PairPrediction, Word, pair_names
+from isolitmus.checker.workloads.pair_prediction import (
+    PairPrediction,
+    PlainAnswer,
+    Word,
+    pair_names,
+)
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql.statement import Read
@@ -56,11 +61,20 @@ class PromiseAnswer:
         Executed runs whose results violate the promise.
     why : tuple of str
         Reasons why the answer is unknown; empty if it is not.
+    not_null : bool
+        Whether the promise is kept unless a parameter is NULL.
     """
 
-    def __init__(self, violations: tuple[RunViolation, ...], why: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        violations: tuple[RunViolation, ...],
+        why: tuple[str, ...],
+        *,
+        not_null: bool = False,
+    ) -> None:
         self.violations = violations
         self.why = why
+        self.not_null = not_null
 
 
 class InvariantFindings(NamedTuple):
@@ -71,6 +85,8 @@ class InvariantFindings(NamedTuple):
     """Executed runs that violate it, by different jobs."""
     why: tuple[str, ...]
     """Reasons why the answer is unknown; empty if it is not."""
+    not_null: bool = False
+    """Whether it is kept unless a parameter is NULL."""
 
 
 class JobAnswers:
@@ -269,6 +285,7 @@ def _invariant_answer(answer: InvariantAnswer) -> dict[str, Any]:
     """Return an answer about an invariant as data."""
     return {
         "why": list(answer.why),
+        "not_null": answer.not_null is not None,
         "broken": [
             {"jobs": list(one.jobs), "half_done": one.half_done, "alone": one.alone}
             for one in answer.violations
@@ -281,7 +298,9 @@ def _read_invariant_answer(
 ) -> InvariantFindings:
     """Return the answer in data; unknown if the data are no answer."""
     match answer:
-        case {"why": [*why], "broken": [*broken]} if all(isinstance(one, str) for one in why):
+        case {"why": [*why], "broken": [*broken], "not_null": bool(not_null)} if all(
+            isinstance(one, str) for one in why
+        ):
             pass
         case _:
             return InvariantFindings(invariant, (), ("the answer in the cache is damaged",))
@@ -294,7 +313,7 @@ def _read_invariant_answer(
                 found.append(
                     BrokenInvariant(invariant.name, invariant.text, tuple(named), half, alone)
                 )
-    return InvariantFindings(invariant, tuple(found), tuple(why))
+    return InvariantFindings(invariant, tuple(found), tuple(why), not_null)
 
 
 def _without_place(job: Job, text: str) -> str:
@@ -318,6 +337,13 @@ def _meeting_answer(found: PairPrediction, names: tuple[str, str]) -> dict[str, 
         "retries": {name: list(ends) for name, ends in found.retries.items()},
         "perhaps": list(found.perhaps),
         "why": found.why,
+        "unless": [OWNER.sub(mark, one) for one in found.unless],
+        "not_null": found.not_null
+        and [
+            found.not_null.word,
+            [OWNER.sub(mark, one) for one in found.not_null.condition],
+            found.not_null.certain,
+        ],
     }
 
 
@@ -326,9 +352,19 @@ def _read_meeting(answer: Any, loser: JobStatement, winner: JobStatement) -> Pai
     if not isinstance(answer, dict) or answer.get("word") not in get_args(Word):
         return None
     names = dict(zip((LOSER, WINNER), pair_names(loser, winner), strict=True))
+
+    def named(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(NAMED.sub(lambda one: f"{names[one[1]]}'s ", text) for text in texts)
+
     try:
         condition, retries = answer["condition"], answer["retries"]
-        lists = (condition, answer["exceptions"], answer["perhaps"], *retries.values())
+        unless, plain = answer["unless"], answer["not_null"]
+        lists = (condition, answer["exceptions"], answer["perhaps"], unless, *retries.values())
+        if plain is not None:
+            word, *_, certain = plain
+            if word not in get_args(Word) or not isinstance(certain, bool) or len(plain) != 3:
+                return None
+            lists = (*lists, plain[1])
         if not all(isinstance(one, list) for one in lists) or not isinstance(answer["why"], str):
             return None
         if not all(isinstance(text, str) for one in lists for text in one):
@@ -337,29 +373,34 @@ def _read_meeting(answer: Any, loser: JobStatement, winner: JobStatement) -> Pai
             loser.name,
             winner.name,
             answer["word"],
-            tuple(NAMED.sub(lambda one: f"{names[one[1]]}'s ", text) for text in condition),
+            named(condition),
             answer["certain"] is True,
             {},
             {name: tuple(ends) for name, ends in retries.items()},
             tuple(answer["perhaps"]),
             answer["why"],
             tuple(answer["exceptions"]),
+            named(unless),
+            None if plain is None else PlainAnswer(plain[0], named(plain[1]), plain[2]),
         )
-    except (KeyError, AttributeError):
+    except (KeyError, AttributeError, TypeError, ValueError):
         return None
 
 
 def _promise_answer(answer: Robustness, names: Sequence[str]) -> dict[str, Any]:
     """Return an answer as data, with numbers for the statements."""
+    not_null = answer.not_null is not None
     if answer.word != "unsafe":
-        return {"violations": [], "why": list(answer.why) if answer.word == "unknown" else []}
+        why = list(answer.why) if answer.word == "unknown" else []
+        return {"violations": [], "why": why, "not_null": not_null}
     numbers = {name: k for k, name in enumerate(names)}
     smallest: dict[frozenset[int], list[int]] = {}
     for one in sorted(answer.counterexamples, key=lambda one: len(one.danger.members)):
         members = [numbers[member.name] for member in one.danger.members if member.name in numbers]
         if members and not one.explained:
             smallest.setdefault(frozenset(members), members)
-    return {"violations": list(smallest.values()), "why": [] if smallest else [OTHER_RESULTS]}
+    why = [] if smallest else [OTHER_RESULTS]
+    return {"violations": list(smallest.values()), "why": why, "not_null": not_null}
 
 
 def _read_promise(
@@ -367,7 +408,7 @@ def _read_promise(
 ) -> PromiseAnswer | None:
     """Return the answer about a promise, with the names of the statements; None if it is none."""
     match answer:
-        case {"violations": [*violations], "why": [*why]}:
+        case {"violations": [*violations], "why": [*why], "not_null": bool(not_null)}:
             pass
         case _:
             return None
@@ -382,4 +423,4 @@ def _read_promise(
         RunViolation(promise, protocol.name, tuple(some[k].name for k in members))
         for members in cast("list[list[int]]", violations)
     )
-    return PromiseAnswer(tuple(runs), tuple(why))
+    return PromiseAnswer(tuple(runs), tuple(why), not_null=not_null)

@@ -7,6 +7,7 @@ rule that needs other answers, add its code to ``model.lint_rule`` and its findi
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from math import inf
@@ -38,6 +39,12 @@ if TYPE_CHECKING:
 __all__ = ["apply_baseline", "lint_workload"]
 
 CAN_ABORT = ("always", "when")
+OF_NULL = re.compile(
+    r"\bnull\b|<=>|\b(?:coalesce|nvl2?|ifnull|nullif|isnull|isnotnull|nanvl)\s*\("
+    r"|\bdistinct\s+from\b",
+    re.IGNORECASE,
+)
+"""Words of SQL that treat NULL as a value of its own."""
 PROMISED = {"ISO301": "write-serializable", "ISO302": "log-serializable"}
 """Promise that each rule asks for."""
 
@@ -158,7 +165,7 @@ class _Linter:
 
     def _pairs(self) -> Iterator[LintFinding]:
         """Yield the pairs of statements that conflict, or of which that is unknown."""
-        if not self.codes & {"ISO201", "ISO202", "ISO303"}:
+        if not self.codes & {"ISO201", "ISO202", "ISO303", "ISO304"}:
             return
         found: list[LintFinding] = []  # an interruption must not meet the caller
         try:
@@ -166,7 +173,8 @@ class _Linter:
                 for one, other in self.answers.pairs():
                     if self.tell is not None:
                         self.tell(f"{one.name} and {other.name}")
-                    code = _pair_code(meetings := self.answers.meetings(one, other))
+                    meetings = self.answers.meetings(one, other)
+                    code = _pair_code(meetings, null=speaks_of_null(one.sql, other.sql))
                     if code is not None:
                         names = _by_loser(meetings, (one.name, other.name))
                         ordered = sorted(meetings, key=lambda one: names.index(one.loser))
@@ -191,7 +199,11 @@ class _Linter:
             for promise, answer in found.items():
                 for run in answer.violations:
                     names = sorted({*run.members}, key=list(self.sites).index)
-                    yield LintFinding(wanted[promise], self._site(*names), violation=run)
+                    null = not answer.not_null or speaks_of_null(
+                        *(self.by_name[name].sql for name in names)
+                    )
+                    code = wanted[promise] if null else "ISO304"
+                    yield LintFinding(code, self._site(*names), violation=run)
                 if answer.why and self.ended is None:
                     yield LintFinding(
                         "ISO303",
@@ -202,7 +214,7 @@ class _Linter:
 
     def _invariants(self) -> Iterator[LintFinding]:
         """Yield the invariants that runs of some jobs violate."""
-        if not self.codes & {"ISO101", "ISO102", "ISO303"}:
+        if not self.codes & {"ISO101", "ISO102", "ISO303", "ISO304"}:
             return
         for some in self.answers.classes:
             if self.ended is not None:
@@ -212,6 +224,9 @@ class _Linter:
                 for run in answer.broken:
                     names = [one.name for one in own if one.job in run.jobs]
                     code = "ISO101" if answer.invariant.is_key else "ISO102"
+                    texts = (answer.invariant.text, *(one.sql for one in own))
+                    if answer.not_null and not speaks_of_null(*texts):
+                        code = "ISO304"
                     yield LintFinding(code, self._site(*names), broken=run)
                 if answer.why and not answer.broken:
                     yield LintFinding(
@@ -231,13 +246,34 @@ def _site(one: JobStatement | UnreadStatement) -> FindingSite:
     return FindingSite(one.name, place, strip_end(text) if one.sql else one.name)
 
 
-def _pair_code(meetings: Sequence[PairPrediction]) -> str | None:
-    """Return the rule that a pair violates, or None."""
-    if all(one.word == "always" for one in meetings):
+def speaks_of_null(*texts: str) -> bool:
+    """Return whether some text treats NULL as a value of its own.
+
+    Examples
+    --------
+    >>> speaks_of_null("DELETE FROM t WHERE day <=> :day"), speaks_of_null("DELETE FROM nulls")
+    (True, False)
+    """
+    return any(OF_NULL.search(one_line(text)) for text in texts)
+
+
+def _pair_code(meetings: Sequence[PairPrediction], *, null: bool) -> str | None:
+    """Return the rule that a pair violates, or None.
+
+    What only NULL as a parameter violates is a note, unless the statements speak of ``null``.
+    """
+    plain = [one.plain.word for one in meetings]
+    if all(word == "always" for word in plain):
         return "ISO202"
-    if any(one.word in CAN_ABORT for one in meetings):
+    if any(word in CAN_ABORT for word in plain):
         return "ISO201"
-    return "ISO303" if any(one.word == "unknown" for one in meetings) else None
+    if "unknown" in plain:
+        return "ISO303"
+    if all(one.not_null is None for one in meetings):
+        return None
+    if null and any(one.word in CAN_ABORT for one in meetings):
+        return "ISO201"
+    return "ISO304"
 
 
 def _by_loser(meetings: Sequence[PairPrediction], names: tuple[str, str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from enum import Enum
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.workloads.null_parameters import with_not_null
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.workload import TEXTS
@@ -44,6 +45,7 @@ class QuestionKeys:
         self.tables = tables
         """Tables of each statement, by its name."""
         self._alterations = table_alterations(workload)
+        self._jobs = with_not_null(workload).jobs
         self._known: dict[tuple[str, tuple[str, ...]], str] = {}
         try:
             parts = (
@@ -100,7 +102,8 @@ class QuestionKeys:
                 _encoded((tables[name], unique.get(name, ()), altered.get(name, ())), numbers)
                 for name in order
             ]
-            shared = _encoded((self.workload.shared, self.workload.distinct), {})
+            work = self.workload
+            shared = _encoded((work.shared, work.distinct, work.not_null), {})
         except _NoKeyError:
             return None
         text = "\n".join((kind, repr(more), self._common, *parts, *schemas, shared))
@@ -119,6 +122,7 @@ class QuestionKeys:
                 (
                     one.statement, _renamed(one_line(one.sql), numbers), one.types, one.let,
                     dict(sorted(one.conf.items())), one.reads, job.parameters, job.where,
+                    ("not null", self._jobs[one.job].not_null),
                 ),
                 numbers,
             )  # fmt: skip

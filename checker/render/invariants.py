@@ -39,9 +39,11 @@ __all__ = [
     "invariants_shown",
 ]
 
+UNLESS_NULL = "kept unless NULL"
 WORDS = {
     "kept": "every version satisfies it: proved for any number of runs, all parameter values and"
     " all rows",
+    UNLESS_NULL: "kept if no parameter is NULL, which is proved; otherwise violated or unknown",
     "broken alone": "one run violates it, with no other run beside it",
     "broken by overlap": "overlapping runs violate it; no run violates it by itself, which is"
     " proved",
@@ -55,8 +57,12 @@ SHOWN = 4
 
 
 def invariant_cell(answer: InvariantAnswer) -> str:
-    """Return an answer in a table: kept, broken alone, broken by overlap, half done, or unknown."""
+    """Return an answer in a table: kept, kept unless NULL, broken alone, broken by overlap, half
+    done, or unknown.
+    """
     found = answer.violation
+    if answer.not_null is not None:
+        return UNLESS_NULL
     if found is None:
         return answer.word
     if found.half_done:
@@ -73,7 +79,8 @@ def invariants_line(answers: Sequence[InvariantAnswer]) -> str:
         by_word: dict[str, list[str]] = {}
         for one in answers:
             if one.invariant.name == name:
-                cell = "broken half done" if invariant_cell(one) == "half done" else one.word
+                half = "broken half done" if invariant_cell(one) == "half done" else one.word
+                cell = "kept unless a parameter is NULL" if one.not_null else half
                 by_word.setdefault(cell, []).append(level_word(one.protocol))
         said = (f"{word} at {enumeration(levels)}" for word, levels in by_word.items())
         parts.append(f"{name} is {', '.join(said)}")
@@ -126,10 +133,10 @@ def _evidence(alike: Sequence[InvariantAnswer]) -> Iterator[str]:
         yield from (f"    {line}" for line in proof_of_invariant(one))
         return
     if one.violation is None:
-        yield f"  At {levels}: unknown."
+        yield f"  At {levels}: unknown{_unless_null(one)}."
         yield from (f"    {why}" for why in first_reasons(one.why, SHOWN))
         return
-    yield f"  At {levels}: broken. {violation_words(one, one.violation)}"
+    yield f"  At {levels}: broken{_unless_null(one)}. {violation_words(one, one.violation)}"
     yield from _violation_lines(one, one.violation)
     for other in one.violations[1:SHOWN]:
         yield ""
@@ -137,6 +144,10 @@ def _evidence(alike: Sequence[InvariantAnswer]) -> Iterator[str]:
         yield from _violation_lines(one, other)
     if len(one.violations) > SHOWN:
         yield f"  {count_of(len(one.violations) - SHOWN, 'more violation')} by other jobs"
+
+
+def _unless_null(answer: InvariantAnswer) -> str:
+    return "" if answer.not_null is None else " if a parameter is NULL; otherwise kept (proved)"
 
 
 def _violation_lines(answer: InvariantAnswer, found: InvariantViolation) -> Iterator[str]:

@@ -66,6 +66,8 @@ def finding_title(one: LintFinding) -> str:
             return f"overlapping runs of {some} may leave {OF_PROMISE[one.violation.promise]}"
         case "ISO101" | "ISO102" if one.broken is not None:
             return _broken_title(one.broken)
+        case "ISO304":
+            return _with_null_title(one, some, pair=pair)
         case "ISO303" if one.meetings:
             return f"it is unknown whether {some} {'conflict' if pair else 'conflicts with itself'}"
         case "ISO303":
@@ -82,6 +84,17 @@ def finding_title(one: LintFinding) -> str:
         case "ISO004":
             return one.problem
     return f"{one.rule.name}: {one.problem}"
+
+
+def _with_null_title(one: LintFinding, some: str, *, pair: bool) -> str:
+    """Return in one line what happens only if a parameter is NULL."""
+    if one.broken is not None:
+        return f"{_broken_title(one.broken)}, but only if a parameter is NULL"
+    if one.violation is not None:
+        left = OF_PROMISE[one.violation.promise]
+        return f"overlapping runs of {some} may leave {left}, but only if a parameter is NULL"
+    beside = "" if pair else f" with {AGAIN}"
+    return f"{some} may conflict{beside}, but only if a parameter is NULL"
 
 
 def _broken_title(one: BrokenInvariant) -> str:

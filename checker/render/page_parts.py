@@ -32,7 +32,7 @@ __all__ = ["ArrowReason", "GraphFigure", "PageOrigin", "figure", "render_templat
 
 POLICY = "the policy of this page"
 """Placeholder for the policy in a template."""
-STYLE_SHEET = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+STYLE_SHEET = re.compile(r"<style>(.*?)(?:</style>|\Z)", re.DOTALL)
 STYLE_ATTRIBUTE = re.compile(r"<[^<>]* style=\"([^\"]*)\"")
 
 

@@ -5,6 +5,7 @@ kind of conflict, and assumptions.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.workloads.pair_prediction import COMMITS, COMPARISONS, FAILS, NO_OP
@@ -169,7 +170,7 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     if sentences:
         yield ""
         yield from sentences
-    conditions = [meeting for meeting in prediction.meetings if meeting.condition]
+    conditions = [meeting.plain for meeting in prediction.meetings if meeting.plain.condition]
     if conditions:
         yield ""
         yield (
@@ -184,7 +185,7 @@ def prediction_rest(prediction: JobPrediction) -> Iterator[str]:
     yield ""
     yield f"Valid for {prediction.engine}."
     workload = prediction.workload
-    yield from assumed_lines([one for one in workload.assumptions if one != workload.schedule])
+    yield from assumed_lines([one for one in prediction.assumptions if one != workload.schedule])
     yield from unread_lines(prediction.workload)
 
 
@@ -317,12 +318,17 @@ def sign_meanings(meetings: Sequence[PairPrediction]) -> dict[str, str]:
         ".": "never aborts (proved for all parameter values and rows)",
         "-": "the two never run at the same time",
         "?": "unknown: neither an example nor a proof was found",
+        "n": "unless a parameter is NULL (below)",
     }
     return {sign: meant for sign, meant in meaning.items() if sign in signs}
 
 
 def pair_sign(meeting: PairPrediction) -> str:
-    """Return the sign of a pair: letters of its exceptions, "?" for perhaps, "!" for always."""
+    """Return the sign of a pair: letters of its exceptions, "?" for perhaps, "!" for always, "n"
+    for an answer that NULL changes.
+    """
+    if meeting.not_null is not None:
+        return f"{pair_sign(replace(meeting.plain, unless=(), not_null=None))}n"
     if meeting.word in SIGNS:
         return SIGNS[meeting.word]
     letters = (CONFLICTS[name].letter if name in CONFLICTS else "x" for name in meeting.exceptions)
@@ -349,21 +355,43 @@ def meeting_words(meeting: PairPrediction) -> str:
 
 def meeting_sentence(meeting: PairPrediction) -> str:
     """Return the sentence about a pair, with placeholders for the winner and the time."""
-    loser, winner = _qualified(meeting)
+    plain = meeting.plain
+    loser, winner = _qualified(plain)
     commits = f"if {winner} commits {{}}"
+    why = meeting.why.replace("{", "{{").replace("}", "}}")
+    unless = alternatives([_symbolic_owner(one, meeting) for one in meeting.unless])
     if meeting.word == "unknown":
-        why = meeting.why.replace("{", "{{").replace("}", "}}")
+        if unless:
+            return f"{loser} never aborts {commits}, unless {unless} is NULL; then unknown: {why}."
         return f"{loser} perhaps aborts {commits}; unknown: {why}."
-    if meeting.certain:
+    always = meeting.certain if plain.word == "never" else plain.certain
+    if always:
         aborts, some = "always aborts", ""
     else:
-        values = "" if meeting.condition else "parameter values and "
+        values = "" if plain.condition else "parameter values and "
         aborts, some = "can abort", f", for some {values}rows"
-    said = f"{loser} {aborts} with {alternatives(meeting.exceptions)} {commits}{some}."
+    aborts = f"{aborts} with {alternatives(meeting.exceptions)}"
+    if plain.word == "never":
+        others = [one for one in meeting.condition if not one.endswith(" is NULL")]
+        words = [symbolic_condition(one, meeting.loser, meeting.winner) for one in others]
+        also = f" if {enumeration(words)}" if words else ""
+        some = "" if always else ", for some values and rows"
+        said = f"{loser} never aborts {commits}, unless {unless} is NULL:"
+        said += f" then it {aborts}{also}{some}."
+    elif unless:
+        beside = "" if always or not plain.condition else "; without this condition, too"
+        said = f"{loser} {aborts} {commits}{some}, unless {unless} is NULL{beside}."
+    else:
+        said = f"{loser} {aborts} {commits}{some}."
     if meeting.perhaps:
         said += f" Unknown: whether also with {alternatives(meeting.perhaps)}."
     ends = dict.fromkeys(RETRIES[end] for outcomes in meeting.retries.values() for end in outcomes)
     return said + (f" Retry: {alternatives(list(ends))}." if ends else "")
+
+
+def _symbolic_owner(parameter: str, meeting: PairPrediction) -> str:
+    """Return a parameter with its owner, which is "the other run" for another run of itself."""
+    return symbolic_condition(f"{parameter} ", meeting.loser, meeting.winner).strip()
 
 
 def _qualified(meeting: PairPrediction) -> tuple[str, str]:

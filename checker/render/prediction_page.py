@@ -148,8 +148,19 @@ def neutral_pair(meeting: PairPrediction) -> PairPrediction:
     second = f"{loser}_2" if winner == loser else winner
     names = {f"{loser}'s ": f"{ROW}'s ", f"{second}'s ": f"{COLUMN}'s "}
     found = re.compile(rf"(?<!\S)(?:{'|'.join(map(re.escape, names))})")
-    condition = tuple(found.sub(lambda one: names[one[0]], text) for text in meeting.condition)
-    return replace(meeting, loser=ROW, winner=COLUMN, condition=condition)
+
+    def renamed(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(found.sub(lambda one: names[one[0]], text) for text in texts)
+
+    plain = meeting.not_null
+    return replace(
+        meeting,
+        loser=ROW,
+        winner=COLUMN,
+        condition=renamed(meeting.condition),
+        unless=renamed(meeting.unless),
+        not_null=plain and plain._replace(condition=renamed(plain.condition)),
+    )
 
 
 def answer_key(meeting: PairPrediction) -> str:
@@ -256,7 +267,8 @@ def _examples(fold: AnswerFold, prediction: JobPrediction) -> dict[str, JobExamp
 
 
 def _is_conditional(meeting: PairPrediction) -> bool:
-    return meeting.certain and meeting.word == "when"
+    plain = meeting.plain
+    return plain.certain and plain.word == "when"
 
 
 def _sign(meeting: PairPrediction) -> str:
@@ -268,17 +280,20 @@ def _style(meeting: PairPrediction) -> str:
     """Return the class of a cell."""
     if meeting.word in WORDS:
         return meeting.word
+    if meeting.not_null is not None:
+        return "sometimes"
     return "always" if meeting.certain else "sometimes"
 
 
 def _word(meeting: PairPrediction, row: Sequence[str], column: Sequence[str]) -> str:
     """Return the answer in a cell of the matrix, for all statements of its row and column."""
-    if meeting.word in WORDS:
-        return WORDS[meeting.word]
-    neutral = neutral_pair(meeting)
+    plain, neutral = meeting.plain, neutral_pair(meeting).plain
     second = "the other run" if meeting.winner == meeting.loser else meeting.winner
     first = meeting.loser if len(row) == 1 else "the row"
     said = enumeration([symbolic_condition(one, ROW, COLUMN) for one in neutral.condition])
+    word = WORDS.get(plain.word) or ("always" if plain.certain else "sometimes")
+    said = f"{word} if {said}" if said and plain.word not in WORDS else word
+    if neutral.unless:
+        said += f" unless {alternatives(list(neutral.unless))} is NULL"
     said = said.replace(f"{ROW}'s", f"{first}'s")
-    said = said.replace(f"{COLUMN}'s", f"{second if len(column) == 1 else 'the column'}'s")
-    return f"{_style(meeting)} if {said}" if said else _style(meeting)
+    return said.replace(f"{COLUMN}'s", f"{second if len(column) == 1 else 'the column'}'s")

@@ -14,6 +14,7 @@ from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.prediction import alternatives, enumeration, pair_sentences
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.workloads.cycle_patterns import LEMMAS
+from isolitmus.checker.workloads.robustness import UNLESS_NULL
 from isolitmus.model.display import capitalized, count_of, first_reasons
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.files.catalogue import protocol
@@ -55,6 +56,7 @@ EXPLAINED = "unsafe, explained"
 VERDICTS = {
     "safe": "proved for any number of runs, all parameter values and all rows",
     "unsafe": "a counterexample was executed by the model",
+    UNLESS_NULL: "proved if no parameter is NULL; otherwise violated or unknown",
     EXPLAINED: "violated by conflicts only, in every run that was found",
     "unknown": "neither proved nor violated",
 }
@@ -62,6 +64,7 @@ VERDICTS = {
 SAID = {
     "safe": "safe",
     "unsafe": "violated",
+    UNLESS_NULL: "safe unless a parameter is NULL",
     EXPLAINED: "violated by conflicts only",
     "unknown": "unknown",
 }
@@ -70,6 +73,7 @@ STYLES = {
     "safe": "never",
     "kept": "never",
     EXPLAINED: "sometimes",
+    UNLESS_NULL: "sometimes",
     "half done": "sometimes",
     "unknown": "unknown",
 }
@@ -221,8 +225,14 @@ def _unknown_lines(answers: Sequence[Robustness]) -> Iterator[str]:
     for why, promises in alike.items():
         yield ""
         for promise, levels in promises.items():
-            yield f"{promise} at {enumeration(levels)}: unknown"
+            yield f"{promise} at {enumeration(levels)}: unknown{_unless_null(answers, promise)}"
         yield from _reasons(why)
+
+
+def _unless_null(answers: Sequence[Robustness], promise: str) -> str:
+    """Return that some answers about a promise are unknown only if a parameter is NULL."""
+    only = [level_word(one.protocol) for one in answers if one.promise == promise and one.not_null]
+    return f" (at {enumeration(only)} only if a parameter is NULL)" if only else ""
 
 
 def _reasons(why: Sequence[str]) -> Iterator[str]:
@@ -292,6 +302,8 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     yield f"  {pattern_words(answer)}."
     only_conflicts = [one for one in answer.counterexamples if one.explained]
     by_results = "" if worst.explained or not only_conflicts else " whose results violate it"
+    if worst.nulls:
+        by_results += f" has NULL as {enumeration(list(worst.nulls))}"
     yield f"  The smallest counterexample{by_results}:"
     yield ""
     yield from (f"  {line}".rstrip() for line in run_lines(worst.test))

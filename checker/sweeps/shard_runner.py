@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.checker.execution.worker_processes import ignore_interrupts, process_pool
+from isolitmus.checker.execution.worker_processes import (
+    ignore_interrupts,
+    process_pool,
+    spawn_context,
+)
 from isolitmus.checker.sweeps.kernel import Kernel
 from isolitmus.checker.sweeps.tally import make_shards
 from isolitmus.model.errors import Ended
@@ -116,7 +119,7 @@ class Shares:
     """
 
     def __init__(self, work: int, processes: int) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = spawn_context()
         cuts = [work * i // processes for i in range(processes + 1)]
         self._bounds = context.Array("q", [*cuts[:-1], *cuts[1:]])
         self._processes = processes

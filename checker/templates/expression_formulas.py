@@ -113,7 +113,8 @@ class Terms:
         """Return an arbitrary row of a table."""
         row: list[ValueTerm] = []
         for k, column in enumerate(schema.columns):
-            row.append(self.fresh(column.type, f"{name}.{column.name or k}"))
+            nulls = column.name.lower() not in schema.not_null
+            row.append(self.fresh(column.type, f"{name}.{column.name or k}", nulls=nulls))
             if k in schema.partition_indexes and column.type == "STRING":
                 last = self.values[-1]
                 own = self.z3.Not(self.is_null_partition(last.value))

@@ -30,6 +30,7 @@ __all__ = [
     "Template",
     "are_equal",
     "are_in_one_partition",
+    "are_same",
 ]
 
 TEMPLATES = (
@@ -134,10 +135,10 @@ def are_equal(
         Columns to compare; all by default.
     """
     indexes = range(len(a)) if columns is None else columns
-    return terms.z3.And(*(_same(terms, a[k], b[k]) for k in indexes))
+    return terms.z3.And(*(are_same(terms, a[k], b[k]) for k in indexes))
 
 
-def _same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
+def are_same(terms: Terms, a: ValueTerm, b: ValueTerm) -> Any:
     """Return the formula that two values are equal or both NULL."""
     z3 = terms.z3
     one_sort = z3.is_bool(a.value) == z3.is_bool(b.value)

@@ -114,7 +114,7 @@ class AbortExamples:
             self._execute_model(model, exception, MORE_TESTS if k else TESTS)
             if exception in self.found or self._is_undetermined:
                 break
-            values = [t.value for role in self.roles for t in role.terms.parameters.values()]
+            values = [t for role in self.roles for t in role.terms.parameters.values()]
             if values:
                 more.append(model.others(values))
             elif k:
@@ -152,7 +152,10 @@ class AbortExamples:
             given = [
                 role.terms.parameters[name].null
                 if value is None
-                else role.terms.parameters[name].value == term(value)
+                else self.asked.z3.And(
+                    self.asked.z3.Not(role.terms.parameters[name].null),
+                    role.terms.parameters[name].value == term(value),
+                )
                 for role, values in zip(self.roles, proposal.parameters, strict=True)
                 for name, value in values.items()
             ]
@@ -344,9 +347,7 @@ class AbortExamples:
     def _fixed(self, model: Solution, terms: RowTerm) -> Iterator[Any]:
         """Yield formulas: values are those of a model."""
         for term in terms:
-            yield term.value == model.said(term.value)
-            if not self.asked.z3.is_false(term.null):
-                yield term.null == model.said(term.null)
+            yield from model.fixed(term)
 
     def _matches(self, role: Participant, row: RowTerm) -> Any:
         """Return the formula that a statement reads, removes or changes the row."""

@@ -11,6 +11,7 @@ about all results. Each counterexample says whether its results violate the prom
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +26,7 @@ from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
 from isolitmus.model.schedule import Schedule
+from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Optimize, Read, Restore
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
@@ -32,6 +34,7 @@ from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue import level
 from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.definitions import restored_version
+from isolitmus.specs.sql.parameters import bound_literals, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -77,6 +80,8 @@ class Counterexample(ReadableRepr):
     """Serial orders whose results keep the promise; if there are any, only conflicts forbid the
     run.
     """
+    nulls: tuple[str, ...] = ()
+    """Parameters that are NULL in the test, in words."""
 
     def __repr__(self) -> str:
         return f"{self.danger.schedule}: {'; '.join(self.serial) or 'no serial order'}"
@@ -87,8 +92,8 @@ def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
     violate.
 
     For write-serializable: the orders that produce the final table. For update-serializable with
-    readers: those in which all reads are the same. For log-serializable: that of the log, if it
-    produces every version.
+    readers: those in which all reads are the same, or the log's order as for log-serializable,
+    which implies it. For log-serializable: that of the log, if it produces every version.
 
     >>> from isolitmus.checker import run
     >>> from isolitmus.specs import litmus, protocol
@@ -100,11 +105,23 @@ def keeping_orders(promise: str, judged: RunResult) -> tuple[str, ...]:
     if promise == OF_WRITERS or (promise != OF_THE_LOG and not reading):
         return judged.serial.orders
     one = judged.explained.get(promise)
-    if one is None or not (one.reads or (promise == OF_THE_LOG and one.versions)):
-        return ()
-    return tuple(map(" ".join, one.orders))
+    if one is not None and (one.reads or (promise == OF_THE_LOG and one.versions)):
+        return tuple(map(" ".join, one.orders))
+    return () if promise == OF_THE_LOG else keeping_orders(OF_THE_LOG, judged)
 
 
+def null_parameters(danger: CyclePattern, test: Litmus) -> Iterator[str]:
+    """Yield the parameters that are NULL in a test of a pattern, such as load's :day."""
+    for statement, name in zip(danger.members, danger.names, strict=True):
+        given = [one for one in statement.types if one not in statement.let]
+        text = one_line(statement.sql)
+        literals = bound_literals(text, test.transactions[name].sql, given) or {}
+        for parameter, value in literals.items():
+            if parameter in given and NULL.fullmatch(value):
+                yield f"{name}'s {Parameter(parameter, statement.types[parameter])}"
+
+
+NULL = re.compile(r"NULL|CAST\(NULL AS .*\)")
 MOST = 3
 """Maximum number of relevant rows in an initial table."""
 FEW = 2
@@ -434,7 +451,7 @@ class CounterexampleCheck:
                 if found is not None and not found.explained:
                     return found
                 best = best or found
-                values = [t.value for m in question.members for t in m.terms.parameters.values()]
+                values = [t for m in question.members for t in m.terms.parameters.values()]
                 if values:
                     more.append(model.others(values))
                 elif k:
@@ -511,7 +528,8 @@ class CounterexampleCheck:
         shown = replace(test, name="-".join(danger.names), title=title, expect=expect)
         if printed_test_problem(shown, self.protocol) is not None:
             return None
-        return Counterexample(danger, shown, serial, explained)
+        nulls = tuple(null_parameters(danger, test))
+        return Counterexample(danger, shown, serial, explained, nulls)
 
     def _judged(self, test: Litmus) -> RunResult | None:
         """Return the run of a test if all transactions commit and it violates the strongest

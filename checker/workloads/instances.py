@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.templates.expression_formulas import Codes, Terms
 from isolitmus.checker.templates.statement_shapes import StatementShape, shape_of
-from isolitmus.checker.templates.statement_template import Template
+from isolitmus.checker.templates.statement_template import Template, are_same
 from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
@@ -19,7 +19,7 @@ from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.parameters import is_unnamed
+from isolitmus.specs.sql.parameters import CLOCKS
 from isolitmus.specs.sql.statements import LateOrigin, read_statement
 from isolitmus.specs.sql.syntax import Syntax
 
@@ -69,6 +69,16 @@ class Participant:
         """Terms of the statement's unknowns."""
         return self.instance.template.terms
 
+    @property
+    def nulls(self) -> dict[str, Any]:
+        """Formula that a parameter is NULL, for each that may be, but for results of queries."""
+        terms, let = self.terms, self.statement.let
+        return {
+            name: terms.parameters[name].null
+            for name in self.statement.types
+            if name not in let and not terms.z3.is_false(terms.parameters[name].null)
+        }
+
 
 def value_bounds(roles: Iterable[Participant]) -> list[Any]:
     """Return the domains of all unknowns of some participants, each once."""
@@ -87,6 +97,8 @@ class Instances:
     """Terms of shared parameters, by name."""
     alterations: Mapping[str, tuple[Statement, ...]] | None = None
     """Statements of the jobs that alter each table, found when they are first needed."""
+    nulls: bool = True
+    """Whether parameters may be NULL; results of queries may in any case."""
     everybody: Terms = field(init=False)
     """Unknowns of the shared parameters."""
     _known: dict[str, Statement] = field(default_factory=dict)
@@ -96,10 +108,25 @@ class Instances:
     def __post_init__(self) -> None:
         everybody = Terms("all", self.codes)
         for name, type_ in self.workload.shared.items():
-            self.shared[name] = everybody.fresh(type_, name, nulls=False)
+            nulls = self.nulls and name not in self.workload.not_null
+            self.shared[name] = everybody.fresh(type_, name, nulls=nulls)
         self.everybody = everybody
         if self.alterations is None:
             self.alterations = table_alterations(self.workload)
+
+    @property
+    def may_have_nulls(self) -> bool:
+        """Whether some parameter of a run may be NULL."""
+        return self.nulls and any(
+            parameter not in (*one.let, *CLOCKS, *job.not_null, *self.workload.not_null)
+            for job in self.workload.jobs.values()
+            for one in job.statements
+            for parameter in one.types
+        )
+
+    def without_nulls(self) -> Instances:
+        """Return the same statements with parameters that are not NULL."""
+        return replace(self, codes=Codes(), shared={}, nulls=False)
 
     def anew(self) -> Instances:
         """Return the same statements over fresh values, independent of other questions."""
@@ -132,7 +159,8 @@ class Instances:
         job = self.workload.jobs[statement.job]
         for parameter, type_ in {**job.parameters, **statement.types}.items():
             known = self.shared.get(parameter)
-            nulls = parameter in statement.let or is_unnamed(parameter)
+            fixed = parameter in CLOCKS or parameter in job.not_null
+            nulls = parameter in statement.let or (self.nulls and not fixed)
             terms.parameters[parameter] = (
                 terms.fresh(type_, parameter, nulls=nulls) if known is None else known
             )
@@ -174,6 +202,7 @@ class Instances:
                 tuple(one.let),
                 tuple(sorted(one.conf.items())),
                 tuple(job.parameters.items()),
+                tuple(sorted(job.not_null)),
                 job.where,
                 one in job.statements,
             )
@@ -204,7 +233,8 @@ class Instances:
         own = self._distinct(one)
         for other in others:
             theirs = self._distinct(other)
-            yield from (own[p].value != theirs[p].value for p in own.keys() & theirs.keys())
+            for p in own.keys() & theirs.keys():
+                yield one.terms.z3.Not(are_same(one.terms, own[p], theirs[p]))
 
     def _distinct(self, role: Participant) -> dict[str, ValueTerm]:
         """Return the distinct parameters of a run; none for a statement of no job."""

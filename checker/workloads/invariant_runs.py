@@ -112,7 +112,7 @@ class InvariantRuns:
                     best = found
             if best is not None and not best.half_done:
                 break
-            values = [t.value for role in question.roles for t in role.terms.parameters.values()]
+            values = [t for role in question.roles for t in role.terms.parameters.values()]
             if values:
                 more.append(model.others(values))
             elif k:

@@ -29,6 +29,7 @@ from isolitmus.checker.workloads.invariant_questions import (
     table_writers,
 )
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
+from isolitmus.checker.workloads.null_parameters import with_not_null
 from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
 from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
@@ -85,6 +86,8 @@ class InvariantAnswer(ReadableRepr):
     """True if each statement is proved to keep it while no other one runs."""
     seconds: float = 0.0
     """Duration."""
+    not_null: InvariantWord | None = None
+    """``kept`` if it is proved for parameters that are not NULL only; otherwise None."""
 
     @property
     def violation(self) -> InvariantViolation | None:
@@ -117,9 +120,7 @@ class InvariantAnswer(ReadableRepr):
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions of the answer."""
         several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        given = any(one.types.keys() - one.let.keys() for one in self.workload.statements)
-        values = (VALUES,) if given else ()
-        return (START, *values, *ASSUMED, *several, *self.workload.assumptions)
+        return (START, *ASSUMED, *several, *self.workload.assumptions)
 
     def to_json(self) -> dict[str, object]:
         """Return the answer in the format of docs/interface.md, 6."""
@@ -129,6 +130,7 @@ class InvariantAnswer(ReadableRepr):
             "invariant": self.invariant.name,
             "query": self.invariant.query,
             "word": self.word,
+            **({} if self.not_null is None else {"not_null": self.not_null}),
             "violations": [
                 {
                     "jobs": list(one.jobs),
@@ -154,7 +156,6 @@ class InvariantAnswer(ReadableRepr):
 
 
 START = "At the start, the tables satisfy all invariants that are given."
-VALUES = "No parameter of a job is NULL, unless a query of its client returns NULL."
 
 
 def decide_invariants(
@@ -207,18 +208,54 @@ def decide_invariants(
     workload = leave_out_failing(as_workload(workload))
     given = tuple(workload.invariants if invariants is None else invariants)
     budget = budget or Budget(memory=inf)
-    instances, alone = Instances(workload), _AloneAnswers()
+    instances, alone = Instances(with_not_null(workload, invariants=False)), _AloneAnswers()
+    plain = (instances.without_nulls(), _AloneAnswers()) if instances.may_have_nulls else None
     for spec in map(named_protocol, protocols):
         try:
             with budget.interrupting():
-                decision = _Decision(instances, spec, given, alone, tell, examples=examples)
-                answers = list(decision.answers())
+                answers = list(
+                    _Decision(instances, spec, given, alone, tell, examples=examples).answers()
+                    if plain is None
+                    else _answers_with_nulls(
+                        [
+                            partial(_Decision, some, spec, given, known, tell)
+                            for some, known in ((instances, alone), plain)
+                        ],
+                        examples=examples,
+                    )
+                )
         except Limit as limit:
             answers = [
                 InvariantAnswer(workload, spec.name, one, "unknown", why=(str(limit),))
                 for one in given
             ]
-        yield from answers
+        yield from (replace(one, workload=workload) for one in answers)
+
+
+def _answers_with_nulls(
+    decisions: Sequence[Callable[..., _Decision]], *, examples: bool
+) -> Iterator[InvariantAnswer]:
+    """Yield the answers for parameters that may be NULL.
+
+    A violation without NULL is preferred, and what only NULL violates is told apart. ``decisions``
+    are those with NULL and without.
+    """
+    with_nulls, without_nulls = decisions
+    proofs = list(with_nulls(examples=False).answers())
+    if all(one.word == "kept" for one in proofs):
+        yield from proofs
+        return
+    plain = list(without_nulls(examples=examples).answers())
+    runs: list[InvariantAnswer] | None = None
+    for k, proof in enumerate(proofs):
+        if proof.word == "kept":
+            yield proof
+        elif plain[k].word == "broken":
+            yield replace(proof, word="broken", violations=plain[k].violations, why=())
+        else:
+            if runs is None:
+                runs = list(with_nulls(examples=examples).answers()) if examples else proofs
+            yield replace(runs[k], not_null="kept" if plain[k].word == "kept" else None)
 
 
 _QUESTIONS: Mapping[type[Invariant], type[InvariantQuestions[Any]]] = {

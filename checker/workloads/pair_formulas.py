@@ -144,7 +144,9 @@ class PairFormulas:
     @cached_property
     def both_write(self) -> Any:
         """Formula that both commits are recorded."""
-        return self.z3.And(self.loser.instance.writes, self.winner.instance.writes)
+        both = self.loser.instance, self.winner.instance
+        known = (formula for one in both for formula in one.known)
+        return self.z3.And(*(one.writes for one in both), *known)
 
     @cached_property
     def of_examples(self) -> ExampleFormulas:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from isolitmus.checker.workloads.null_parameters import not_null_assumptions
 from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ __all__ = [
     "NO_OP",
     "JobPrediction",
     "PairPrediction",
+    "PlainAnswer",
     "Word",
+    "null_to_json",
     "pair_names",
 ]
 
@@ -37,6 +40,14 @@ COMMITS, NO_OP, FAILS = "commits", "finds nothing to do", "fails"
 """Outcomes of a retry."""
 
 Word = Literal["never", "always", "when", "apart", "unknown"]
+
+
+class PlainAnswer(NamedTuple):
+    """Answer about a pair if none of some parameters is NULL: fields of `PairPrediction`."""
+
+    word: Word
+    condition: tuple[str, ...] = ()
+    certain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +85,29 @@ class PairPrediction(ReadableRepr):
     """Reason why something is unknown."""
     shown: tuple[str, ...] = ()
     """Exceptions whose examples were executed, but are not kept here."""
+    unless: tuple[str, ...] = ()
+    """Parameters with their owners; `not_null` is the answer unless one of them is NULL."""
+    not_null: PlainAnswer | None = None
+    """Answer if none of `unless` is NULL; None if NULL makes no difference."""
 
     @property
     def exceptions(self) -> tuple[str, ...]:
         """Exceptions for which an example was executed."""
         return tuple(self.examples) or self.shown
 
+    @property
+    def plain(self) -> PairPrediction:
+        """The prediction if none of `unless` is NULL."""
+        if self.not_null is None:
+            return self
+        word, condition, certain = self.not_null
+        return replace(self, word=word, condition=condition, certain=certain)
+
     def __repr__(self) -> str:
-        when = " and ".join(self.condition)
-        return f"{self.loser} aborts if {self.winner} commits: {self.word} {when}".rstrip()
+        when = " and ".join(self.plain.condition)
+        said = f"{self.loser} aborts if {self.winner} commits: {self.plain.word} {when}".rstrip()
+        unless = " or ".join(self.unless)
+        return f"{said} unless {unless} is NULL" if unless else said
 
     def to_json(self) -> dict[str, object]:
         """Return the prediction in the format of docs/interface.md, 6."""
@@ -96,6 +121,7 @@ class PairPrediction(ReadableRepr):
             "retries": {name: list(ends) for name, ends in self.retries.items()},
             "perhaps": list(self.perhaps),
             "why": self.why,
+            **null_to_json(self),
         }
 
 
@@ -134,6 +160,11 @@ class JobPrediction(ReadableRepr):
             for k, test in enumerate(meeting.examples.values())
         )
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Assumptions about tables, times of runs, and parameters that are not NULL."""
+        return (*self.workload.assumptions, *not_null_assumptions(self.workload))
+
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.meetings))
 
@@ -145,10 +176,19 @@ class JobPrediction(ReadableRepr):
             "engine": self.engine,
             "not_understood": [one.to_json() for one in self.workload.unread],
             "meetings": [meeting.to_json() for meeting in self.meetings],
-            "assumptions": list(self.workload.assumptions),
+            "assumptions": list(self.assumptions),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }
+
+
+def null_to_json(meeting: PairPrediction) -> dict[str, object]:
+    """Return what NULL changes in the format of docs/interface.md, 6; nothing if it does not."""
+    plain = meeting.not_null
+    if plain is None:
+        return {}
+    said = {"word": plain.word, "condition": list(plain.condition), "certain": plain.certain}
+    return {"unless": list(meeting.unless), "not_null": said}
 
 
 def pair_names(a: JobStatement, b: JobStatement) -> tuple[str, str]:

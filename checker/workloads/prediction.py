@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from isolitmus.checker.workloads.abort_examples import AbortExamples
 from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.null_parameters import with_not_null
 from isolitmus.checker.workloads.pair_formulas import PairFormulas
 from isolitmus.checker.workloads.pair_prediction import (
     COMPARISONS,
     JobPrediction,
     PairPrediction,
+    PlainAnswer,
     pair_names,
 )
 from isolitmus.checker.workloads.printed_tests import printed_test_problem
@@ -32,12 +34,13 @@ from isolitmus.model.sql.statement import Delete, Insert, Merge, Read, Update
 from isolitmus.model.workload import JobStatement, UnreadStatement
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.workload_sources import as_workload
-from isolitmus.specs.sql.parameters import is_unnamed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.templates.expression_formulas import ValueTerm
     from isolitmus.checker.workloads.instances import Participant
+    from isolitmus.checker.workloads.pair_prediction import Word
     from isolitmus.checker.workloads.simple_examples import QuestionSolver
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
@@ -63,13 +66,12 @@ class ParameterComparison(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Parameter of a comparison: name, words with the owner, type, term, NULL (if it may be)."""
+    """Parameter of a comparison: name, words with the owner, type, term."""
 
     name: str
     words: str
     type: Type
-    term: Any
-    null: Any = None
+    term: ValueTerm
 
 
 def parameter_comparisons(
@@ -93,9 +95,7 @@ def parameter_comparisons(
                     if both
                     else f"{x.words} {COMPARISONS[op]} {y.words}"
                 )
-                formula = _formula(op, x.term, y.term)
-                known = [z3.Not(one.null) for one in (x, y) if one.null is not None]
-                yield ParameterComparison(words, z3.And(formula, *known) if known else formula)
+                yield ParameterComparison(words, _formula(z3, op, x.term, y.term))
 
 
 def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
@@ -105,8 +105,7 @@ def _own(role: Participant, shared: Mapping[str, Type]) -> list[_Side]:
             p,
             f"{role.name}'s {Parameter(p, type_)}",
             type_,
-            role.terms.parameters[p].value,
-            role.terms.parameters[p].null if is_unnamed(p) else None,
+            role.terms.parameters[p],
         )
         for p, type_ in role.statement.types.items()
         if p not in shared and p not in role.statement.let
@@ -117,30 +116,39 @@ def _common(a: Participant, b: Participant, shared: Mapping[str, Type]) -> list[
     """Return the shared parameters that one of two participants has."""
     known = {**a.terms.parameters, **b.terms.parameters}
     return [
-        _Side(p, str(Parameter(p, type_)), type_, known[p].value)
+        _Side(p, str(Parameter(p, type_)), type_, known[p])
         for p, type_ in shared.items()
         if p in known
     ]
 
 
-def _formula(op: str, x: Any, y: Any) -> Any:
-    """Return the Z3 formula of a comparison."""
+def _formula(z3: Any, op: str, a: ValueTerm, b: ValueTerm) -> Any:
+    """Return the Z3 formula of a comparison: NULL is the same as NULL, and in no order."""
+    x, y = a.value, b.value
+    nulls = [one.null for one in (a, b) if not z3.is_false(one.null)]
+    known = [z3.Not(null) for null in nulls]
     match op:
-        case "=":
-            return x == y
         case "<":
-            return x < y
+            said = x < y
         case ">":
-            return x > y
+            said = x > y
         case "<=":
-            return x <= y
+            said = x <= y
         case ">=":
-            return x >= y
-    return x != y
+            said = x >= y
+        case _:
+            same = z3.And(*known, x == y) if nulls else x == y
+            if len(nulls) == 2:
+                same = z3.Or(z3.And(*nulls), same)
+            return same if op == "=" else z3.Not(same)
+    return z3.And(*known, said) if nulls else said
 
 
 def implied_comparisons(
-    asked: QuestionSolver, what: Any, candidates: list[ParameterComparison]
+    asked: QuestionSolver,
+    what: Any,
+    candidates: list[ParameterComparison],
+    given: Sequence[Any] = (),
 ) -> list[ParameterComparison]:
     """Return the candidates that a formula implies, without those that hold in any case.
 
@@ -152,6 +160,8 @@ def implied_comparisons(
         The formula, for example that one statement aborts.
     candidates : list of ParameterComparison
         Comparisons to test, stronger ones first.
+    given : sequence of z3 formula
+        Facts with which they are implied.
 
     Returns
     -------
@@ -162,7 +172,7 @@ def implied_comparisons(
     z3, left = asked.z3, list(candidates)
     # drop the candidates that a model of the formula violates, until the others are implied
     while left:
-        said, model = asked.model_of(what, z3.Not(z3.And(*(atom.formula for atom in left))))
+        said, model = asked.model_of(*given, what, z3.Not(z3.And(*(atom.formula for atom in left))))
         if said is None:
             return []
         if model is None:
@@ -170,7 +180,8 @@ def implied_comparisons(
         left = [atom for atom in left if model.has(atom.formula)]
     found: list[ParameterComparison] = []
     for atom in left:  # keep those that do not follow from the domains and the stronger ones
-        if asked.possible(*(a.formula for a in found), z3.Not(atom.formula)) is not False:
+        known = (*given, *(a.formula for a in found))
+        if asked.possible(*known, z3.Not(atom.formula)) is not False:
             found.append(atom)
     return found
 
@@ -310,7 +321,7 @@ class PairPredictor:
         self.given = workload, protocol, examples
         self.protocol = protocol
         self.examples = examples
-        self.cast = Instances(workload)
+        self.cast = Instances(with_not_null(workload))
         self.writers = {one.name: one for one in _writers(workload)}
         self.every: dict[str, JobStatement | UnreadStatement] = {
             **self.writers,
@@ -464,6 +475,38 @@ def predict_pair(
     return _Pair(formulas, loser, winner, protocol).prediction(examples=examples)
 
 
+class _PairAnswer(NamedTuple):
+    """When a statement aborts: the word, necessary conditions, and whether they suffice."""
+
+    word: Word
+    condition: tuple[ParameterComparison, ...] = ()
+    certain: bool = False
+
+    @property
+    def words(self) -> PlainAnswer:
+        """The answer without formulas."""
+        return PlainAnswer(self.word, tuple(one.words for one in self.condition), self.certain)
+
+    def prediction(self, loser: str, winner: str) -> PairPrediction:
+        """Return the answer as the prediction of two statements."""
+        return PairPrediction(loser, winner, *self.words)
+
+
+def _null_conditions(
+    z3: Any, nulls: Sequence[ParameterComparison]
+) -> Iterator[ParameterComparison]:
+    """Yield conditions: all these parameters are NULL, one is, or none is."""
+    if not nulls:
+        return
+    for one in nulls:
+        yield ParameterComparison(f"{one.words} is NULL", one.formula)
+    if len(nulls) > 1:
+        words = " or ".join(f"{one.words} is NULL" for one in nulls)
+        yield ParameterComparison(words, z3.Or(*(one.formula for one in nulls)))
+    for one in nulls:
+        yield ParameterComparison(f"{one.words} is not NULL", z3.Not(one.formula))
+
+
 class _Pair:
     """A statement and one that commits between its snapshot and its commit."""
 
@@ -492,14 +535,70 @@ class _Pair:
         }
         if not self.reached:
             return PairPrediction(*self.names, "never")
-        anything = self.formulas.anything
-        condition = implied_comparisons(self.asked, anything, list(self._atoms()))
-        known = [atom.formula for atom in condition]
-        certain = self.asked.possible(*known, self.formulas.both_write, z3.Not(anything)) is False
-        words = tuple(atom.words for atom in condition)
-        return PairPrediction(
-            *self.names, "when" if words or not certain else "always", words, certain
+        nulls = self._nulls()
+        plain = self._answer(z3.Not(one.formula) for one in nulls)
+        changing = self._changing(plain, nulls)
+        if not changing:
+            return plain.prediction(*self.names)
+        every = self._answer((), changing)
+        word = "when" if every.word == "always" else every.word
+        unless = tuple(one.words for one in changing)
+        return replace(
+            every.prediction(*self.names), word=word, unless=unless, not_null=plain.words
         )
+
+    def _nulls(self) -> list[ParameterComparison]:
+        """Return the parameters that may be NULL, in words, each with the formula that it is."""
+        shared = self.formulas.cast.workload.shared
+        found: dict[str, Any] = {}
+        for role in (self.loser, self.winner):
+            for name, null in role.nulls.items():
+                parameter = str(Parameter(name, role.statement.types[name]))
+                found[parameter if name in shared else f"{role.name}'s {parameter}"] = null
+        return [ParameterComparison(words, null) for words, null in found.items()]
+
+    def _answer(
+        self, given: Iterable[Any], nulls: Sequence[ParameterComparison] = ()
+    ) -> _PairAnswer:
+        """Return when the loser aborts, given facts; `nulls` are conditions to test, too."""
+        z3, facts, anything = self.asked.z3, tuple(given), self.formulas.anything
+        if facts and self.asked.possible(*facts, anything) is False:
+            return _PairAnswer("never")
+        atoms = [*_null_conditions(z3, nulls), *self._atoms()]
+        condition = implied_comparisons(self.asked, anything, atoms, facts)
+        known = (*facts, *(atom.formula for atom in condition), self.formulas.both_write)
+        certain = self.asked.possible(*known, z3.Not(anything)) is False
+        word: Word = "when" if condition or not certain else "always"
+        return _PairAnswer(word, tuple(condition), certain)
+
+    def _changing(
+        self, plain: _PairAnswer, nulls: list[ParameterComparison]
+    ) -> list[ParameterComparison]:
+        """Return the fewest parameters such that the answer without NULL holds unless one is NULL.
+
+        None if it holds in any case.
+        """
+        z3, left = self.asked.z3, list(nulls)
+        if self._holds(plain, ()):
+            return []
+        for one in nulls:
+            others = [other for other in left if other is not one]
+            if self._holds(plain, [z3.Not(other.formula) for other in others]):
+                left = others
+        return left
+
+    def _holds(self, plain: _PairAnswer, given: Sequence[Any]) -> bool:
+        """Return whether an answer is proved, given facts."""
+        z3, anything = self.asked.z3, self.formulas.anything
+        if plain.word == "never":
+            return self.asked.possible(*given, anything) is False
+        known = [atom.formula for atom in plain.condition]
+        if known and self.asked.possible(*given, anything, z3.Not(z3.And(*known))) is not False:
+            return False
+        if not plain.certain:
+            return True
+        both = self.formulas.both_write
+        return self.asked.possible(*given, *known, both, z3.Not(anything)) is False
 
     def precede(self) -> None:
         """Keep the examples for other pairs of the same shapes."""
@@ -537,7 +636,13 @@ class _Pair:
         missing = tuple(name for name in self.reached if name not in examples)
         if not examples:
             why = search.why or "no example that the solver proposes aborts"
-            return replace(found, word="unknown", certain=False, perhaps=missing, why=why)
+            unless, plain = found.unless, found.not_null
+            if plain is None or plain.word != "never":
+                unless, plain = (), None
+            return replace(
+                found, word="unknown", condition=(), certain=False, perhaps=missing, why=why,
+                unless=unless, not_null=plain,
+            )  # fmt: skip
         shown = [*examples]
         return replace(
             found,

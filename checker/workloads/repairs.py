@@ -271,6 +271,8 @@ def _equated(parts: list[exp.Expr], alias: str) -> Iterator[tuple[exp.Column, ex
                 yield own[0], other[0]
 
 
+UNLESS_NULL = "it is not proved if a parameter is NULL"
+"""Cost of a repair that leaves what only NULL violates."""
 ROUNDS = 6
 """Maximum number of searches for jobs to separate; each may find patterns that others have hidden.
 """
@@ -320,6 +322,16 @@ def find_repairs(broken: Robustness, protocol: SpecLike) -> Iterator[Repair]:
     found = list(_apart(broken, protocol, passing, harmful))
     found += [*_levels(broken), *_reading(broken, protocol)]
     yield from price_repairs(found, broken.workload, meetings, harmful)
+
+
+def _null_costs(broken: Robustness, after: Robustness) -> tuple[str, ...] | None:
+    """Return the cost of a repair that proves a promise unless a parameter is NULL; None if it is
+    no repair, or if only NULL violates the promise without it.
+    """
+    if after.word == "safe":
+        return ()
+    repaired = after.not_null is not None and broken.not_null is None
+    return (UNLESS_NULL,) if repaired else None
 
 
 def price_repairs(
@@ -379,8 +391,9 @@ def _levels(broken: Robustness) -> Iterator[Repair]:
     for other in format_named(DELTA).protocols:
         if other != broken.protocol:
             spec = named(other)
-            if decide_robustness(broken.workload, spec, broken.promise).word == "safe":
-                yield Repair(level_title(spec), broken.workload, other)
+            costs = _null_costs(broken, decide_robustness(broken.workload, spec, broken.promise))
+            if costs is not None:
+                yield Repair(level_title(spec), broken.workload, other, costs=costs)
 
 
 def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
@@ -393,8 +406,9 @@ def _reading(broken: Robustness, protocol: Spec) -> Iterator[Repair]:
                 changed = replace_statement(broken.workload, one, sql)
             except IsolitmusError:
                 continue
-            if decide_robustness(changed, protocol, broken.promise).word == "safe":
-                yield Repair(f"write {one.name} as {sql}", changed, protocol.name)
+            costs = _null_costs(broken, decide_robustness(changed, protocol, broken.promise))
+            if costs is not None:
+                yield Repair(f"write {one.name} as {sql}", changed, protocol.name, costs=costs)
 
 
 def _if_none(workload: Workload, one: JobStatement) -> Iterator[str]:
@@ -426,11 +440,12 @@ def _apart(
     workload, dangers = broken.workload, []
     found = broken
     for _ in range(ROUNDS):
-        if found.word == "safe":
+        costs = _null_costs(broken, found)
+        if costs is not None:
             chosen = sorted(workload.apart - broken.workload.apart)
             pairs = tuple((a, b) for a, b in chosen if a <= b)
             title = f"never run at the same time: {separated_jobs(pairs)}"
-            yield Repair(title, workload, protocol.name, pairs)
+            yield Repair(title, workload, protocol.name, pairs, costs=costs)
             return
         if not found.counterexamples:
             return

@@ -34,6 +34,7 @@ from isolitmus.checker.workloads.cycle_patterns import (
     write_skew,
 )
 from isolitmus.checker.workloads.instances import Instances
+from isolitmus.checker.workloads.null_parameters import not_null_assumptions, with_not_null
 from isolitmus.checker.workloads.table_alterations import altering_statements, leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["PROMISES", "Robustness", "decide_all", "decide_robustness"]
+__all__ = ["PROMISES", "UNLESS_NULL", "Robustness", "decide_all", "decide_robustness"]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations in a commit protocol that compares rows rather than files and partitions."""
@@ -72,6 +73,8 @@ IN_VAIN = 12
 answer is unknown.
 """
 Safety = Literal["safe", "unsafe", "unknown"]
+UNLESS_NULL = "safe unless NULL"
+"""Verdict on a promise that is proved for all parameter values but NULL."""
 ASSUMED = (
     "Jobs execute only these statements; all their other reads are declared with let.",
     "Every statement reads one version of each table, and commits are versions in log order.",
@@ -111,6 +114,8 @@ class Robustness(ReadableRepr):
     """Reasons why the answer is unknown."""
     seconds: float = 0.0
     """Duration."""
+    not_null: Safety | None = None
+    """``safe`` if it is proved for parameters that are not NULL only; otherwise None."""
 
     @property
     def seen(self) -> Safety:
@@ -125,9 +130,11 @@ class Robustness(ReadableRepr):
 
     @property
     def verdict(self) -> str:
-        """``word``, or "unsafe, explained" if all counterexamples violate the promise by conflicts
-        only.
+        """``word``; "safe unless NULL" if it is proved for parameters that are not NULL only; or
+        "unsafe, explained" if all counterexamples violate the promise by conflicts only.
         """
+        if self.not_null == "safe":
+            return UNLESS_NULL
         return "unsafe, explained" if self.word != self.seen else self.word
 
     @property
@@ -163,7 +170,8 @@ class Robustness(ReadableRepr):
         """Assumptions of the answer."""
         several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
         assumed = ALTERING if altering_statements(self.workload) else ASSUMED
-        return (*assumed, *several, *self.workload.assumptions)
+        given = (*self.workload.assumptions, *not_null_assumptions(self.workload))
+        return (*assumed, *several, *given)
 
     @property
     def worst(self) -> Counterexample | None:
@@ -179,8 +187,9 @@ class Robustness(ReadableRepr):
             "workload": self.workload.name,
             "protocol": self.protocol,
             "promise": self.promise,
-            "word": self.verdict,
+            "word": replace(self, not_null=None).verdict,
             "seen": self.seen,
+            **({} if self.not_null is None else {"not_null": self.not_null}),
             "refuted": dict(self.lemmas),
             "counterexamples": [
                 {
@@ -188,6 +197,7 @@ class Robustness(ReadableRepr):
                     "litmus": str(one.test),
                     "serial": list(one.serial),
                     "explained": list(one.explained),
+                    "nulls": list(one.nulls),
                 }
                 for one in self.counterexamples
             ],
@@ -270,10 +280,11 @@ def decide_all(
     """
     budget = budget or Budget(memory=inf)
     workload = leave_out_failing(as_workload(workload))
-    instances = Instances(workload)
+    instances = Instances(with_not_null(workload))
     instances.check_domains()
+    plain = instances.without_nulls() if instances.may_have_nulls else None
     asked = [
-        _Promises(instances, each, tell, examples=examples)
+        _Promises(instances, each, tell, examples=examples, plain=plain)
         for each in map(named_protocol, protocols)
     ]
     for promise in promises:
@@ -288,7 +299,9 @@ def decide_all(
                 names = ", ".join(one.name for one in workload.unread)
                 why = f"the other statements are safe, but these are not understood: {names}"
                 found = replace(found, word="unknown", why=(why,))
-            yield found
+            if workload.unread:
+                found = replace(found, not_null=None)
+            yield replace(found, workload=workload)
 
 
 class _Promises:
@@ -305,7 +318,10 @@ class _Promises:
         tell: Callable[[str], None] | None,
         *,
         examples: bool,
+        plain: Instances | None = None,
     ) -> None:
+        self.plain = None if plain is None else _Promises(plain, protocol, tell, examples=False)
+        """Proofs without NULL as a parameter."""
         self.dangers = PatternSearch(instances, protocol)
         self.trials = CounterexampleCheck(instances, protocol) if examples else None
         self.tell = tell
@@ -328,7 +344,14 @@ class _Promises:
                 if found.word == "unsafe":
                     break
         else:
+            weaker = PROMISES[: PROMISES.index(promise)]
+            for other in wanted:
+                if other in weaker and found.seen != found.word:
+                    self._ask(other)  # a run that breaks it breaks this promise as well
             found = self._with_runs(found)
+        if self.plain is not None and _may_need_null(found):
+            is_safe = self.plain.answer(promise, wanted).word == "safe"
+            found = replace(found, not_null="safe" if is_safe else None)
         return replace(found, seconds=found.seconds + monotonic() - start)
 
     def _ask(self, promise: str) -> Robustness:
@@ -359,6 +382,14 @@ class _Promises:
             (*found.counterexamples, *more), key=lambda one: len(one.danger.members)
         )
         return replace(found, word="unsafe", counterexamples=tuple(counterexamples), why=())
+
+
+def _may_need_null(found: Robustness) -> bool:
+    """Return whether no counterexample shows that a promise is violated without NULL, too."""
+    if found.word != "unsafe":
+        return found.word == "unknown"
+    explained = found.seen != "unsafe"
+    return all(one.nulls for one in found.counterexamples if bool(one.explained) == explained)
 
 
 class _Asking:

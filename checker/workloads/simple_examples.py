@@ -125,11 +125,18 @@ class _Parts:
 
     def wish(self, solver: LimitedSolver, *, apart: bool) -> None:
         """Assert soft constraints as far as they are satisfiable together."""
-        nulls = [self.z3.Not(term.null) for rows in self.rows for _, row in rows for term in row]
+        rows = [row for rows in self.rows for _, row in rows]
+        given, nulls = (
+            [self.z3.Not(term.null) for some in terms for term in some if self._may_be_null(term)]
+            for terms in (self.parameters, rows)
+        )
         wishes = [*(formula for one in self.values for formula in one.usual), *nulls]
         differ = (*islice(self._different(), SPREAD), *islice(self._from_constants(), SPREAD))
         alike = () if apart else self._one_row()
-        assert_softly(solver, [*self.samples, *alike, *wishes, *(differ if apart else ())])
+        assert_softly(solver, [*given, *self.samples, *alike, *wishes, *(differ if apart else ())])
+
+    def _may_be_null(self, term: ValueTerm) -> bool:
+        return not self.z3.is_false(term.null)
 
     def _one_row(self) -> Iterator[Any]:
         """Yield formulas: all rows of a table are equal."""

@@ -11,7 +11,7 @@ from isolitmus.checker.solver.smt import c_function, raise_failure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from isolitmus.checker.templates.expression_formulas import RowTerm
+    from isolitmus.checker.templates.expression_formulas import RowTerm, ValueTerm
 
 __all__ = ["LimitedSolver", "Solution"]
 
@@ -46,11 +46,21 @@ class Solution:
             raise_failure()
         return bool(c_function("Z3_get_bool_value")(context, found[0]) == z3.Z3_L_TRUE)
 
-    def others(self, terms: Iterable[Any]) -> Any:
+    def others(self, terms: Iterable[ValueTerm]) -> Any:
         """Return the formula that one of these terms has another value than in the model."""
         import z3
 
-        return z3.Or(*(term != self.said(term) for term in terms))
+        return z3.Or(*(z3.Not(z3.And(*self.fixed(term))) for term in terms))
+
+    def fixed(self, term: ValueTerm) -> Iterator[Any]:
+        """Yield the formulas that a term has the value of the model, which may be NULL."""
+        import z3
+
+        null = self.has(term.null)
+        if not z3.is_false(term.null):
+            yield term.null if null else z3.Not(term.null)
+        if not null:
+            yield term.value == self.said(term.value)
 
     def said(self, term: Any) -> Any:
         """Return the value of a term as an expression of the solver."""

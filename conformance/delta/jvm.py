@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.execution.worker_processes import SAFE_PATH
 from isolitmus.conformance.workers import GRACE, end_child
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import EngineUnavailable, TimeLimit
@@ -112,6 +113,7 @@ def _launch(
             env={
                 **java.environment(),
                 "SPARK_HOME": str(home),
+                SAFE_PATH: "1",  # Spark starts Python in the current folder, too
                 "PYSPARK_PYTHON": (
                     sys.executable
                 ),  # for processes that Java starts, e.g. for Spark Connect

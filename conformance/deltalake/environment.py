@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import EngineUnavailable, brief
+from isolitmus.specs.disk.user_cache import user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,10 +64,12 @@ def folder(release: str) -> Path:
 
     It is below ``$ISOLITMUS_ENGINES``, or else below the user's cache.
     """
-    own = os.environ.get("ISOLITMUS_ENGINES")
-    cache = os.environ.get("XDG_CACHE_HOME")
-    below = Path(cache) if cache else Path.home() / ".cache"
-    return (Path(own) if own else below / "isolitmus" / "engines") / f"{ENGINE}-{release}"
+    own, cache = os.environ.get("ISOLITMUS_ENGINES"), user_cache()
+    if own:
+        return Path(own) / f"{ENGINE}-{release}"
+    if cache is None:
+        raise EngineUnavailable("there is no home folder; name a folder in ISOLITMUS_ENGINES")
+    return cache / "engines" / f"{ENGINE}-{release}"
 
 
 def interpreter(release: str) -> Path:
@@ -100,8 +103,8 @@ def install(release: str) -> Path:
     wanted.write_text(requirements(release), "utf-8")
     only = ["--require-hashes", "--only-binary", ":all:", "--requirement", str(wanted)]
     steps = (
-        [sys.executable, "-m", "venv", str(place)],
-        [str(python), "-m", "pip", "install", "--quiet", *only],
+        [sys.executable, "-I", "-m", "venv", str(place)],
+        [str(python), "-I", "-m", "pip", "install", "--quiet", *only],
     )
     for step in steps:
         ended = subprocess.run(step, capture_output=True, text=True, check=False)  # noqa: S603

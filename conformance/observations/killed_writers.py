@@ -160,7 +160,7 @@ def _killed(session: Session, folder: Path, interruption: Interruption) -> Facts
     """Kill a JVM with a writer held at each phase; return the version and rows of each table."""
     program = f"from {__name__} import {kill_writers.__name__} as go; go({str(folder)!r})"
     process = subprocess.Popen(  # noqa: S603 - this program
-        [sys.executable, "-c", program],
+        [sys.executable, "-P", "-c", program],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(folder)},

@@ -10,6 +10,7 @@ import dis
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import CodeType
 
     from isolitmus.conformance.delta.session import Session
@@ -40,7 +41,7 @@ __all__ = ["record_function", "run_request"]
 IDENTITY = re.compile(r"IS_OP|.*IF_(NOT_)?NONE")
 """Instructions of Python that compare by identity, in any version."""
 TABLE = re.compile(r"(?i)\bTABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w`-]+\.)*[\w`-]+)")
-LOCATION = re.compile(r"(?i)\s*\bLOCATION\s+('[^']*'|\"[^\"]*\")")
+LOCATION = re.compile(r"(?i)(?<!\s)\s*+\bLOCATION\s+('[^']*'|\"[^\"]*\")")
 
 
 def run_request(request: str) -> int:
@@ -53,6 +54,7 @@ def run_request(request: str) -> int:
             output.flush()
 
         sys.dont_write_bytecode = True
+        _let_workers_import([read_function_target(each).path for each in given["functions"]])
         try:
             with open_session("local[2]") as session:
                 for number, each in enumerate(given["functions"]):
@@ -67,6 +69,16 @@ def run_request(request: str) -> int:
         except IsolitmusError as error:
             tell({"kind": "failed", "line": 0, "problem": str(error), "status": error.status})
     return 0
+
+
+def _let_workers_import(files: Sequence[Path]) -> None:
+    """Let the Python processes that Spark starts import the modules beside these files.
+
+    They have no current folder to import from (`open_gateway`).
+    """
+    folders = [str(path.resolve().parent) for path in files]
+    own = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*folders, *([own] if own else [])]))
 
 
 def record_function(

@@ -69,7 +69,7 @@ def run_functions(
         })  # fmt: skip
         with Path(name, "log").open("wb") as log:
             child = subprocess.Popen(  # noqa: S603 - this Python, with a module of this package
-                [sys.executable, "-m", "isolitmus.conformance.pyspark_jobs.child", request],
+                [sys.executable, "-P", "-m", "isolitmus.conformance.pyspark_jobs.child", request],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
                 env={**os.environ, "TMPDIR": name},
             )  # fmt: skip

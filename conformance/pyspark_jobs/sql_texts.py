@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.pyspark_jobs.plan_export import PlanExport
 from isolitmus.conformance.pyspark_jobs.traced_values import TOKEN, TracedValue, plain_value
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.files.sql_jobs import with_views
 from isolitmus.specs.sql.configuration import JOB_CONFS
+from isolitmus.specs.sql.job_statements import with_views
 from isolitmus.specs.sql.parameters import PIECE, parameters
 from isolitmus.specs.sql.spark_plans import PlanWriter
 
@@ -69,7 +69,7 @@ TYPES = {
     float: "DOUBLE",
 }
 """Types of arguments, where the columns of a statement do not determine them."""
-STRINGS = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+STRINGS = r"'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z)"
 SUBSTITUTION = "spark.sql.legacy.parameterSubstitution.constantsOnly"
 NOT_BOUND = (
     "on Delta 4.4.0 with Spark 4.2.0, spark.sql(text, args=…) raises UNBOUND_SQL_PARAMETER, because"
@@ -128,8 +128,10 @@ class SqlTexts:
     def counted(self, frame: Any) -> str:
         """Return the query that counts the rows of a DataFrame."""
         query = self.query(frame)
-        plain = re.fullmatch(r"SELECT (?!DISTINCT)[\w, .]+ FROM (\w+(?: WHERE [^\0]*)?)", query)
-        if plain and "GROUP BY" not in query and "(SELECT" not in query:
+        plain = re.fullmatch(
+            r"SELECT (?!DISTINCT)[\w, .]+ FROM (\w+(?: WHERE .*)?)", query, re.DOTALL
+        )
+        if plain and "\0" not in query and "GROUP BY" not in query and "(SELECT" not in query:
             return f"SELECT count(*) AS n FROM {plain[1]}"
         return f"SELECT count(*) AS n FROM ({query}) AS q"
 

@@ -43,6 +43,7 @@ from isolitmus.model.sql.types import (
     fit_integer,
 )
 from isolitmus.model.sql.values import cast_value, rescale
+from isolitmus.model.wildcards import wildcard_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -140,8 +141,7 @@ def like_pattern(pattern: str) -> re.Pattern[str]:
     >>> bool(like_pattern("a%_").fullmatch("abc")), bool(like_pattern("a%_").fullmatch("a"))
     (True, False)
     """
-    parts = (".*" if c == "%" else "." if c == "_" else re.escape(c) for c in pattern)
-    return re.compile("".join(parts), re.DOTALL)
+    return re.compile(wildcard_expression(pattern, "%", "_"), re.DOTALL)
 
 
 def like_prefix(pattern: str) -> str | None:

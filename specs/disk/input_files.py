@@ -39,6 +39,7 @@ __all__ = [
     "TRANSACTIONS",
     "Folder",
     "decode_bytes",
+    "find_repository",
     "from_utf_16",
     "inner_values",
     "is_deeper",
@@ -54,6 +55,7 @@ __all__ = [
     "read_small",
     "read_text",
     "real_path",
+    "real_place",
     "shipped_files",
 ]
 
@@ -213,6 +215,23 @@ def real_path(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):
         return path
+
+
+def real_place(path: Path) -> Path:
+    """Return where a file or link itself is: its path without links in the folders above it."""
+    return real_path(path.parent) / path.name if path.name not in {"", ".."} else real_path(path)
+
+
+def find_repository(folder: Path, otherwise: Path | None = None) -> Path | None:
+    """Return the nearest folder with ``.git`` from a folder upwards; if there is none, `otherwise`.
+
+    Examples
+    --------
+    >>> find_repository(Path("/"), Path("/home"))
+    PosixPath('/home')
+    """
+    above = (one for one in (folder, *folder.parents) if os.path.lexists(one / ".git"))
+    return next(above, otherwise)
 
 
 def open_file(path: Path | str, error: type[IsolitmusError]) -> BufferedReader:

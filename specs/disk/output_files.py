@@ -1,4 +1,9 @@
-"""Output files, written atomically and by one process at a time."""
+"""Output files, written atomically, by one process at a time, and never through a link.
+
+Who proposes a change to a repository can put a link where a report is to be written, or into the
+folders above it. So a file is not written through a link, unless the link is a folder's and stays
+in its repository, or only the system or the user can have made it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import Ended, IsolitmusError
-from isolitmus.specs.disk.input_files import is_folder, real_path
+from isolitmus.specs.disk.input_files import find_repository, is_folder, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +25,7 @@ __all__ = ["FULL", "LineAppender", "only_writer", "write_error", "write_whole"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers that say that nothing more can be written, whatever the path is."""
+DEVICES = (Path("/dev"), Path("/dev/fd"))
 
 
 def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
@@ -38,15 +44,17 @@ def write_error(path: Path, problem: OSError | ValueError) -> IsolitmusError:
 def write_whole(path: Path, text: str) -> None:
     """Write a file atomically: an interruption leaves either the old file or the new one.
 
-    A device or a pipe is written directly. If the write fails, the exception of ``write_error`` is
-    raised and the old file remains. Unpaired surrogates, which UTF-8 does not have, are escaped.
+    A link is refused (`_without_links`). A device or a pipe is written directly. If the write
+    fails, the exception of ``write_error`` is raised and the old file remains. Unpaired surrogates,
+    which UTF-8 does not have, are escaped.
     """
     whole = text.encode("utf-8", "backslashreplace")
     try:
-        if _special(path):
-            path.write_bytes(whole)
+        place = _without_links(path)
+        if _special(place):
+            place.write_bytes(whole)
         else:
-            _replace(_without_links(path), whole)
+            _replace(place, whole)
     except (OSError, ValueError) as problem:
         raise write_error(path, problem) from None
 
@@ -66,8 +74,9 @@ class LineAppender:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            cut = not _special(path) and _is_cut(path)
-            self._file = path.open("ab", buffering=0)
+            place = _without_links(path)
+            cut = not _special(place) and _is_cut(place)
+            self._file = place.open("ab", buffering=0)
         except (OSError, ValueError) as problem:
             raise write_error(path, problem) from None
         if cut:
@@ -100,11 +109,37 @@ def _is_cut(path: Path) -> bool:
 
 
 def _without_links(path: Path) -> Path:
-    """Return the path without links; OSError if they form a loop."""
-    place = real_path(path)
-    if place.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return place
+    """Return the path without links; OSError if one is not to be followed, or if they form a loop.
+
+    ``/dev/stdout`` and the like are links of the system.
+    """
+    given = Path(os.path.abspath(path))  # noqa: PTH100 - without following links
+    if given.parent in DEVICES:
+        return given if _special(given) else real_path(given)
+    for above in (*reversed(given.parents), given):
+        if above.is_symlink() and (above == given or not _is_followed(above)):
+            raise OSError(
+                errno.ELOOP,
+                f"{'it' if above == given else above} is a link to {above.readlink()}, through"
+                " which nothing is written; remove it, or name another file",
+            )
+    return real_path(given)
+
+
+def _is_followed(link: Path) -> bool:
+    """Return whether a linked folder is one to write in.
+
+    In a repository, and in the current folder, it has to stay there, and out of ``.git``.
+    Elsewhere, it is the system's, or the current folder is in it.
+    """
+    place, folder = real_path(link), real_path(link.parent)
+    here = real_path(Path())
+    repository = find_repository(folder, here if folder.is_relative_to(here) else None)
+    if repository is not None:
+        inside = place.relative_to(repository) if place.is_relative_to(repository) else None
+        return inside is not None and ".git" not in inside.parts
+    is_systems = folder == Path("/") or (link.lstat().st_uid == 0 and os.getuid() != 0)
+    return is_systems or here.is_relative_to(place)
 
 
 def _replace(path: Path, whole: bytes) -> None:
@@ -146,13 +181,13 @@ def only_writer(path: Path, *, folder: bool = False) -> Iterator[None]:
     A missing folder is created. IsolitmusError is raised for a second process, or if nothing can be
     written there. A killed process does not keep its lock.
     """
-    if not folder and _special(path):
-        yield
-        return
     try:
         place = _without_links(path)
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
         raise write_error(path, problem) from None
+    if not folder and _special(place):
+        yield
+        return
     if not folder and not is_folder(place.parent):
         raise IsolitmusError(f"cannot write {path}: there is no folder {path.parent}")
     if not folder and is_folder(place):
@@ -190,7 +225,7 @@ def _folder(path: Path) -> tuple[int, bool]:
 def _beside(path: Path) -> tuple[int, bool]:
     """Return a lock on a file next to the one that is to be written."""
     while True:
-        number = _locked(os.open(_lock(path), os.O_RDWR | os.O_CREAT, 0o666))
+        number = _locked(os.open(_lock(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666))
         with suppress(OSError):
             if os.path.samestat(os.fstat(number), _lock(path).stat()):
                 return number, True

@@ -11,7 +11,13 @@ from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.job_schedule import ALL, JobSchedule, find_job_schedule
-from isolitmus.specs.files.sql_jobs import SqlFile, read_sql_file, sql_files, sql_workload
+from isolitmus.specs.files.sql_jobs import (
+    SqlFile,
+    read_sql_file,
+    skipped_files,
+    sql_files,
+    sql_workload,
+)
 from isolitmus.specs.projects.databricks_bundle import read_bundle
 
 if TYPE_CHECKING:
@@ -65,13 +71,14 @@ def read_bundle_workload(
     tasks = [task for job in bundle.jobs for task in job.tasks]
     files: dict[str, SqlFile] = {}
     unread: list[UnreadStatement] = []
+    end = real_path(bundle.folder)
     for task in tasks:
         if task.path is None:
             if task.problem:
                 unread.append(_unread(task, task.problem))
             continue
         try:
-            file = read_sql_file(task.path, _label(task.path, bundle.folder))
+            file = read_sql_file(task.path, _label(task.path, bundle.folder), end)
         except LitmusError as error:
             unread.append(_unread(task, str(error)))
             continue
@@ -84,13 +91,14 @@ def read_bundle_workload(
     named: dict[str, tuple[str, ...]] = {task.name: (task.name,) for task in tasks}
     named |= {job.name: tuple(task.name for task in job.tasks) for job in bundle.jobs}
     stated = _expanded(given, named)
+    others, told = _other_files(bundle, tasks, ddl)
     work = sql_workload(
         files,
         bundle.name,
         bundle.folder,
         ddl=ddl,
         logged=logged,
-        created=_other_files(bundle, tasks, ddl),
+        created=others,
         schedule=JobSchedule(place=given.place, node=given.node),
         partial=partial or bool(unread),
         store=store,
@@ -99,7 +107,7 @@ def read_bundle_workload(
         work,
         unread=(*work.unread, *unread),
         apart=work.apart | {*_apart(bundle)} | {*stated.pairs({task.name: () for task in tasks})},
-        left_out=(*work.left_out, *bundle.assumptions, *_assumptions(bundle)),
+        left_out=(*work.left_out, *bundle.assumptions, *_assumptions(bundle), *told),
         schedule=_words(bundle, given),
     )
     if not found.jobs and not partial:
@@ -124,14 +132,27 @@ def _nothing(bundle: Bundle, unread: Sequence[UnreadStatement]) -> str:
     return f"no task of {bundle.name} is understood; {unread[0].place}: {unread[0].problem}"
 
 
-def _other_files(bundle: Bundle, tasks: Sequence[BundleTask], ddl: Path | None) -> list[SqlFile]:
-    """Return the SQL files of a bundle that no task executes; they may create tables."""
+def _other_files(
+    bundle: Bundle, tasks: Sequence[BundleTask], ddl: Path | None
+) -> tuple[list[SqlFile], list[str]]:
+    """Return the SQL files of a bundle that no task executes, which may create tables, and what is
+    said of those that are not read.
+    """
     executed = {real_path(task.path) for task in tasks if task.path is not None}
     found: list[Path] = []
     with suppress(IsolitmusError):
         found = [one for one in sql_files(bundle.folder, ddl) if real_path(one) not in executed]
-    read = (read_sql_file(one, one.relative_to(bundle.folder).as_posix()) for one in found)
-    return [one for one in read if one is not None]
+    files: list[SqlFile] = []
+    told = [*skipped_files(bundle.folder)]
+    for path in found:
+        label = path.relative_to(bundle.folder).as_posix()
+        try:
+            file = read_sql_file(path, label, real_path(bundle.folder))
+        except LitmusError as error:
+            told.append(f"{error}.")
+        else:
+            files += [] if file is None else [file]
+    return files, told
 
 
 def _expanded(schedule: JobSchedule, named: dict[str, tuple[str, ...]]) -> JobSchedule:

@@ -45,7 +45,7 @@ SHARED = {
 """Classes and phrases that do not identify a conflict."""
 ERROR_CLASS = re.compile(r"\bDELTA_[A-Z0-9_]+\b")
 SOME_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Exception|Error)\b")
-PACKAGE = re.compile(r"(?:[\w$]+\.)+$")
+PACKAGE = re.compile(r"(?<![\w$.])(?:[\w$]++\.)++$")
 ELSEWHERE = re.compile(r"(?:com|net|org|javax?|software)\.|.*(?:iceberg|hudi|paimon)")
 OURS = re.compile(r"delta|databricks|tahoe|trino|unitycatalog")
 """Packages of engines that write Delta tables; a class in another package is not a conflict of
@@ -405,7 +405,10 @@ def _commit(flat: str) -> tuple[Mapping[str, Any], str]:
     if start is None:
         return {}, flat
     said, end = _value(flat, start.end(), 0)
-    return (said if isinstance(said, dict) else {}), flat[: start.start()] + flat[end:]
+    fields = said if isinstance(said, dict) else {}
+    if not isinstance(fields.get("operationParameters", {}), dict):
+        fields = {name: value for name, value in fields.items() if name != "operationParameters"}
+    return fields, flat[: start.start()] + flat[end:]
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
@@ -449,7 +452,7 @@ def _inside(text: str, at: int, depth: int) -> tuple[Any, int]:
         key = None
         if close == "}":
             key, here = _quoted(text, here) if text[here] == '"' else ("", here)
-            here += len(re.compile(r"\s*:?\s*").match(text, here)[0])  # type: ignore[index] # it may be empty
+            here += len(re.compile(r"\s*+:?\s*+").match(text, here)[0])  # type: ignore[index] # it may be empty
         value, here = _value(text, here, depth + 1)
         if key is not None:
             pairs[key] = value

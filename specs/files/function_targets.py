@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 TARGET = re.compile(
-    rf"(?:(?P<name>{NAME.pattern})=)?(?P<file>.*?\.py):(?P<call>\w+\s*(?:\(.*\))?\s*)", re.DOTALL
+    rf"(?:(?P<name>{NAME.pattern})=)?(?P<file>(?:(?!\.py:).)*+\.py):(?P<call>\w+\s*+(?:\(.*\)\s*)?)",
+    re.DOTALL,
 )
 FORM = "write FILE.py:FUNCTION or 'FILE.py:FUNCTION(ARGUMENTS)'"
 SESSIONS = ("spark", "sparksession", "session", "ss")

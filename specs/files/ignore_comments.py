@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IgnoreComment", "concerned_statement", "read_ignore_comments"]
 
-DIRECTIVE = re.compile(r"isolitmus:\s*(?P<word>[\w-]+)\s*(?:\[(?P<codes>[^\]\n]*)\])?")
+DIRECTIVE = re.compile(r"isolitmus:\s*+(?P<word>[\w-]+)\s*+(?:\[(?P<codes>[^\[\]\n]*)\])?")
 LINE_COMMENT = re.compile(r"(?:--|#|/\*)[^\n]*")
 """Comment in a line of a TOML file, also within its SQL."""
 IGNORE, IGNORE_FILE = "ignore", "ignore-file"
@@ -63,13 +63,14 @@ def read_ignore_comments(
     """
     if "isolitmus:" not in text:
         return
+    line, counted = 1, 0
     for start, comment in _comments(text, toml=label.endswith(".toml")):
         for found in DIRECTIVE.finditer(comment):
             selectors, problems = _selectors(found)
             if not selectors and not problems:
                 continue
             at = start + found.start()
-            line = text.count("\n", 0, at) + 1
+            line, counted = line + text.count("\n", counted, at), at
             begin = text.rfind("\n", 0, at) + 1
             before = text[begin : max(start, begin)]
             place = Place(label, line, at - begin + 1, line, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import near
@@ -21,19 +22,23 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.types import Type
 
-__all__ = ["in_file", "job_condition", "job_conf", "job_confs", "types_in"]
+__all__ = ["in_file", "job_condition", "job_conf", "job_confs", "not_null_in", "types_in"]
+
+NOT_NULL = re.compile(r"(\S)\s+NOT\s+NULL\s*\Z", re.IGNORECASE)
+"""End of the type of a parameter that is never NULL."""
 
 OVERWRITE_OPTION = "partitionOverwriteMode"
 """Option of a DataFrame writer for the overwrite mode of one write."""
 
 
 def types_in(node: Node) -> dict[str, Type]:
-    """Return parameters with their types."""
+    """Return parameters with their types, which may end with NOT NULL."""
     found: dict[str, Type] = {}
     for name, given in node.items():
         if not NAME.fullmatch(name):
             given.refuse(f"{given}: invalid name of a parameter; use letters, digits and _")
-        type_ = column_type(given.value) if isinstance(given.value, str) else None
+        text = given.value
+        type_ = column_type(NOT_NULL.sub(r"\1", text)) if isinstance(text, str) else None
         if type_ is None:
             meant = near(str(given.value).upper(), NAMED_TYPES)
             given.refuse(f"{given}: unknown type {show_value(given.value)}{meant}")
@@ -44,6 +49,14 @@ def types_in(node: Node) -> dict[str, Type]:
             )
         found[name] = type_
     return found
+
+
+def not_null_in(node: Node) -> frozenset[str]:
+    """Return the parameters that are declared NOT NULL."""
+    types = ((name, given.value) for name, given in node.items())
+    return frozenset(
+        name for name, text in types if isinstance(text, str) and NOT_NULL.search(text)
+    )
 
 
 def job_confs(node: Node) -> dict[str, str]:

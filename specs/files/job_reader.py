@@ -6,6 +6,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import (
@@ -35,7 +36,14 @@ from isolitmus.model.sql.statement import (
 from isolitmus.model.sql.types import NAMED_TYPES
 from isolitmus.model.workload import Job, JobStatement, UnreadStatement, UnreadTable
 from isolitmus.specs.files.client_file import apply_confs
-from isolitmus.specs.files.job_keys import in_file, job_condition, job_conf, job_confs, types_in
+from isolitmus.specs.files.job_keys import (
+    in_file,
+    job_condition,
+    job_conf,
+    job_confs,
+    not_null_in,
+    types_in,
+)
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
 from isolitmus.specs.files.unread_tables import named_unread_table, refuse_unread_table
 from isolitmus.specs.sql.configuration import (
@@ -52,11 +60,15 @@ from isolitmus.specs.sql.job_statements import (
     commits_nothing,
     concerns_no_table,
     plain_statement,
+    temporary_view,
     unknown_verb,
     unsupported_reason,
+    with_views,
 )
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, is_unnamed, one_line, parameters
+from isolitmus.specs.sql.relation_account import RelationAccount
+from isolitmus.specs.sql.relations import Session, is_use
 from isolitmus.specs.sql.run_constants import unnamed_parameters
 from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
@@ -114,6 +126,22 @@ class _Query(NamedTuple):
     read: Read
     type: Type
     parameters: tuple[str, ...]
+    reads: frozenset[str]
+    """Tables that its text reads otherwise than it is understood."""
+
+
+class _Given(NamedTuple):
+    """Statement of a job before it is read."""
+
+    text: str
+    """Text, with the temporary views that it names in WITH."""
+    written: str
+    """Text as written."""
+    place: Place
+    session: Session
+    """What the statements before it have set."""
+    problem: str
+    """Why the name of a table is not understood; empty if all are."""
 
 
 class _ReadWith(NamedTuple):
@@ -152,6 +180,12 @@ class JobReader:
     """Tables without DDL that are only read."""
     unread: list[tuple[UnreadStatement, IsolitmusError]] = field(default_factory=list)
     """Statements that are not understood, each with the error about it."""
+    account: RelationAccount = field(default_factory=partial(RelationAccount, {}))
+    """Account of the relations that statements name."""
+    originals: Mapping[str, str] = field(default_factory=dict)
+    """Text as written of each statement with other names of its tables."""
+    unclear: Mapping[str, str] = field(default_factory=dict)
+    """Why the name of a table in a text is not understood."""
 
     def job(self, name: str, node: Node, spans: Sequence[tuple[int, int]] = ()) -> Job:
         """Return a job; refuse parameters that no statement uses or that are shared already.
@@ -164,7 +198,8 @@ class JobReader:
             node = Node({"sql": node.value}, node.path, node.source)
         node.table()
         node.keys(OF_JOB)
-        own = types_in(node.at("parameters", node.get("parameters", dict, {})))
+        declared = node.at("parameters", node.get("parameters", dict, {}))
+        own = types_in(declared)
         for parameter in own:
             if parameter in self.shared:
                 node.refuse(
@@ -176,13 +211,13 @@ class JobReader:
         if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
             node.refuse(f"{node} needs the key 'sql', a string or a list of strings")
         queries = node.inner("let", {})
+        given = [*self.given(node, texts, spans)]
         types = {**self.shared, **own}
-        types |= self.undeclared(node, texts, queries, {*types, *queries.value})
+        named = [one.text for one in given]
+        types |= self.undeclared(node, named, queries, {*types, *queries.value})
         let = {key: self.let(key, queries, types) for key in queries.value}
         every = {**types, **{key: query.type for key, query in let.items()}}
-        places = _places(node, texts, spans)
-        placed = list(zip(texts, places, strict=True))
-        statements = tuple(self.statements(name, placed, node, every, let))
+        statements = tuple(self.statements(name, given, node, every, let))
         where, known = job_condition(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
@@ -193,26 +228,47 @@ class JobReader:
                 node.refuse(
                     f"{node}.parameters: no statement of the job uses ':{parameter}'; remove it"
                 )
-        return Job(name, statements, types, where, known, node.place)
+        return Job(name, statements, types, where, known, node.place, not_null_in(declared))
+
+    def given(
+        self, node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> Iterator[_Given]:
+        """Yield the statements of a job, each with the views that those before it create."""
+        views: dict[str, str] = {}
+        session = Session()
+        written = [self.originals.get(text, text) for text in texts]
+        for text, original, place in zip(
+            texts, written, _places(node, written, spans), strict=True
+        ):
+            view = temporary_view(text)
+            problem = self.unclear.get(text, "")
+            if view is None or problem:
+                yield _Given(with_views(text, views), original, place, session, problem)
+            else:
+                views[view[0]] = with_views(view[1], views)
+            session = session.after(original)
 
     def statements(
         self,
         name: str,
-        texts: Sequence[tuple[str, Place]],
+        given: Sequence[_Given],
         node: Node,
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
     ) -> Iterator[JobStatement]:
         """Yield the statements of a job, each with the session configuration at that point."""
         confs = job_confs(node)
-        sets = [SET.fullmatch(text) for text, _ in texts]
+        sets = [SET.fullmatch(one.text) for one in given]
         over = [
-            found is None and self.is_passed(text)
-            for (text, _), found in zip(texts, sets, strict=True)
+            found is None and self.is_passed(one.text)
+            for one, found in zip(given, sets, strict=True)
         ]
         several = sets.count(None) - sum(over) > 1
         number = 0
-        for (text, place), found, passed in zip(texts, sets, over, strict=True):
+        for one_given, found, passed in zip(given, sets, over, strict=True):
+            text, place = one_given.text, one_given.place
+            if passed and is_use(text):
+                continue
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
                 said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
@@ -225,17 +281,37 @@ class JobReader:
             title = (name, number if several else 0)
             try:
                 with in_file(node, "sql", text):
-                    plain = plain_statement(text)
-                    refuse_unread_table(plain, _label(node, text), self.unread_tables)
-                one = self.statement(title, text, node, _ReadWith(types, let, confs))
+                    plain, label = plain_statement(text), _label(node, one_given.written)
+                    refuse_unread_table(plain, label, self.unread_tables)
+                one = self.accounted(title, one_given, node, _ReadWith(types, let, confs))
                 changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             except (LitmusError, SqlError) as error:
                 problem = begun_wrong(_placed(error, node, text), text, place, node.source)
-                left_out = replace(self._unread(title, text, problem), location=place, sql=text)
+                left_out = replace(
+                    self._unread(title, one_given, problem), location=place, sql=text
+                )
                 wrong = self._mistake(left_out, problem)
                 self.unread.append((replace(left_out, mistake=wrong), problem))
                 continue
             yield replace(one, statement=changed, conf=dict(confs), location=place)
+
+    def accounted(
+        self, title: tuple[str, int], given: _Given, node: Node, read_with: _ReadWith
+    ) -> JobStatement:
+        """Return a statement with all tables that its text reads; SqlError if it may read its own
+        otherwise than it is understood.
+        """
+        label = _label(node, given.written)
+        if given.problem:
+            raise SqlError(f"{label}: {given.problem}", problem=given.problem)
+        one = self.statement(title, given.text, node, read_with)
+        tables, problem = self.account.close(given.written, one.statement, given.session, one.reads)
+        if problem:
+            raise SqlError(f"{label}: {problem}", problem=problem)
+        more = [n for n in self.schemas if n in tables and n.lower() in self.written]
+        asked = frozenset[str]().union(*(read_with.let[name].reads for name in one.let))
+        more += [n for n in self.schemas if n in asked and n.lower() in self.written]
+        return replace(one, reads=tuple(dict.fromkeys((*one.reads, *more)))) if more else one
 
     def is_passed(self, text: str) -> bool:
         """Return whether a statement is passed over, as one without effect on conflicts."""
@@ -281,30 +357,26 @@ class JobReader:
         return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
     def _unread(
-        self, title: tuple[str, int], text: str, error: LitmusError | SqlError
+        self, title: tuple[str, int], given: _Given, error: LitmusError | SqlError
     ) -> UnreadStatement:
         """Return a statement that is not understood.
 
-        Its tables are known if it alters one, or if it parses, and names no table that is not
+        Its tables are known if it alters one, or if it parses, and names no relation that is not
         declared, which might be a view of one that is.
         """
         views = {name for name, one in self.unread_tables.items() if one.is_view}
-        known = {name.lower() for name in (*self.schemas, *self.unread_tables)} - views
+        text = given.text
         tables = altered_tables(text)
-        with suppress(SqlError):
-            if tables is not None:
-                return replace(unread_job(title[0], error), name=_name(title), tables=tables)
-            named = Syntax(text).named_tables()
-            if named and named <= known:
-                tables = frozenset(
-                    name for name in known if re.search(rf"\b{re.escape(name)}\b", text.lower())
-                )
+        if tables is not None and not given.problem:
+            return replace(unread_job(title[0], error), name=_name(title), tables=tables)
+        named = self.account.named_in(given.written, given.session)
         target = changed_table(text)
+        known = {name.lower() for name in (*self.schemas, *self.unread_tables)} - views
         return replace(
             unread_job(title[0], error),
             name=_name(title),
-            tables=tables,
-            target=target if target in known else None,
+            tables=None if named is None else frozenset(map(str.lower, named)),
+            target=target if target in known and not given.problem else None,
         )
 
     def undeclared(
@@ -354,7 +426,10 @@ class JobReader:
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; write a query with one column")
-        return _Query(found, items_of(found.query[0])[0].type, parameters(text))
+        tables, problem = self.account.close(text, found, Session(), ())
+        if problem:
+            query.refuse(f"{query}: {problem}")
+        return _Query(found, items_of(found.query[0])[0].type, parameters(text), tables)
 
     def typed(self, text: str, label: str, node: Node, types: Mapping[str, Type]) -> Syntax:
         """Return the syntax with typed parameters; refuse a parameter whose type is unknown."""

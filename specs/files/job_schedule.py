@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import is_file, read_text
+from isolitmus.specs.disk.input_files import is_file
+from isolitmus.specs.disk.repository import end_of_reading, read_inside
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 
 if TYPE_CHECKING:
@@ -193,7 +194,8 @@ def find_settings_table(key: str, *folders: Path) -> Node | None:
     for file, path in ((folder / name, path) for folder in folders for name, path in CONFIGURATION):
         if not is_file(file):
             continue
-        node = Source(file.name, read_text(file, LitmusError), file).node()
+        text = read_inside(file, LitmusError, end_of_reading(file.parent))
+        node = Source(file.name, text, file).node()
         for part in path:
             if not isinstance(node.value.get(part), dict):
                 break

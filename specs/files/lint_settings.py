@@ -6,15 +6,22 @@ patterns in it are relative to its folder.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.lint_rule import chosen_codes, codes_of, unknown_code
-from isolitmus.specs.disk.input_files import is_file, is_folder, is_there, read_text, real_path
+from isolitmus.specs.disk.input_files import (
+    find_repository,
+    is_file,
+    is_folder,
+    is_there,
+    real_path,
+    real_place,
+)
+from isolitmus.specs.disk.path_patterns import matches_path
+from isolitmus.specs.disk.repository import end_of_reading, escape, read_inside
 from isolitmus.specs.files.job_schedule import JobSchedule, read_job_schedule
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 
@@ -100,7 +107,7 @@ class LintSettings:
 
     def relative(self, path: Path) -> str:
         """Return a path relative to the root, with slashes; as it is if it is elsewhere."""
-        real = real_path(path)
+        real = real_place(path)
         root = real_path(self.root)
         return (real.relative_to(root) if real.is_relative_to(root) else real).as_posix()
 
@@ -147,13 +154,12 @@ def default_root(start: Path) -> Path:
     """Return the folder of the repository of a path, or its own folder if it is in none."""
     real = real_path(start)
     folder = real if is_folder(real) else real.parent
-    above = (one for one in (folder, *folder.parents) if is_there(one / ".git"))
-    return next(above, folder)
+    return find_repository(folder) or folder
 
 
 def _has_section(path: Path) -> bool:
     """Return whether a pyproject.toml has settings of isolitmus."""
-    text = read_text(path, LitmusError)
+    text = read_inside(path, LitmusError, end_of_reading(path.parent))
     return "isolitmus" in text and _section(Source(_label(path), text, path)) is not None
 
 
@@ -182,8 +188,9 @@ def read_settings(path: Path) -> LintSettings:
     LitmusError
         If a key is unknown or has a wrong value; the message names file and line.
     """
+    text = read_inside(path, LitmusError)
     path = real_path(path)
-    source = Source(_label(path), read_text(path, LitmusError), path)
+    source = Source(_label(path), text, path)
     node = _section(source) if path.name == SHARED else source.node()
     if node is None:
         raise LitmusError(
@@ -191,6 +198,7 @@ def read_settings(path: Path) -> LintSettings:
         )
     node.keys(KEYS)
     root = path.parent
+    _check_paths(node, root)
     schedule = read_job_schedule(node.inner("schedule", {})) if "schedule" in node else None
     per_file = node.inner("per-file-ignores", {})
     patterns = _texts(node, "exclude")
@@ -214,6 +222,29 @@ def read_settings(path: Path) -> LintSettings:
         node.inner("invariants", {}) if "invariants" in node else None,
         node,
     )
+
+
+def _check_paths(node: Node, root: Path) -> None:
+    """Refuse a path that leads out of the repository, at its key.
+
+    The repository is that of the settings; the command line may name others.
+    """
+    end = end_of_reading(root)
+    level = _text(node, "level") or ""
+    if level.endswith(".cat") and (problem := escape(Path(level), end)):
+        node.refuse(f"{node.under('level')}: '{level}': {problem}", node.under("level"))
+    for key in ("paths", "ddl", "baseline", "tables"):
+        single = key in {"ddl", "baseline"}
+        given = (_text(node, key),) if single else _texts(node, key)
+        for one in given:
+            path = one if one is None or key != "tables" else one.rpartition("=")[2]
+            if path is not None and (problem := escape(root / path, end)):
+                where, option = node.under(key), {"paths": "PATH", "tables": "--table"}.get(key)
+                node.refuse(
+                    f"{where}: '{path}': {problem}; name it on the command line"
+                    f" ({option or f'--{key}'})",
+                    where,
+                )
 
 
 def _table(given: str, root: Path) -> str:
@@ -278,16 +309,4 @@ def path_matches(pattern: str, path: str) -> bool:
     whole = pattern.strip("/")
     if "/" not in whole:
         whole = f"**/{whole}"
-    parts = path.split("/")
-    found = _glob(whole)
-    return any(found.fullmatch("/".join(parts[:k])) for k in range(1, len(parts) + 1))
-
-
-@cache
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of a pattern."""
-    text = ""
-    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-        text += words.get(part, re.escape(part))
-    return re.compile(text, re.DOTALL)
+    return matches_path(whole, path, below=True)

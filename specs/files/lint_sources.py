@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,13 +12,24 @@ from isolitmus.specs.disk.input_files import (
     is_file,
     is_folder,
     is_there,
-    read_text,
     real_path,
     shipped_files,
 )
+from isolitmus.specs.disk.repository import (
+    check_inside,
+    end_of_reading,
+    escape,
+    is_sql,
+    read_inside,
+)
 from isolitmus.specs.files.ignore_comments import read_ignore_comments
 from isolitmus.specs.files.logged_tables import read_declared_table
-from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
+from isolitmus.specs.files.sql_jobs import (
+    files_workload,
+    skipped_files,
+    split_statements,
+    sql_files,
+)
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.files.workload_file import build_workload, with_invariants
 from isolitmus.specs.projects.project_files import find_bundle, find_manifest
@@ -80,6 +92,7 @@ def _read_sources(
     if len(names) == 1 and (names[0] in known or names[0].endswith(".toml")):
         return _of_workload_file(known.get(names[0]) or Path(names[0]), settings)
     paths = [Path(name) for name in names]
+    ends = [end_of_reading(path) for path in paths]
     found: dict[Path, Path] = {}
     for path in paths:
         for each in _files_of(path, settings, known):
@@ -92,7 +105,8 @@ def _read_sources(
     if len(paths) == 1 and is_folder(paths[0]):
         folder, files = paths[0], list(found.values())
     else:
-        folder, files = Path(os.path.commonpath([path.parent for path in found])), list(found)
+        files = [Path(os.path.abspath(path)) for path in found.values()]  # noqa: PTH100 - as named
+        folder = Path(os.path.commonpath([path.parent for path in files]))
     work = files_workload(
         files,
         folder,
@@ -102,19 +116,24 @@ def _read_sources(
         partial=True,
         whole=whole,
         store=store,
+        ends=ends,
     )
     comments = (
         one
         for path in files
-        for one in read_ignore_comments(_text_of(path), path.relative_to(folder).as_posix(), path)
+        for one in read_ignore_comments(
+            _text_of(path, ends), path.relative_to(folder).as_posix(), path
+        )
     )
+    skipped = (one for path in paths if is_folder(path) for one in skipped_files(path))
+    work = replace(work, left_out=(*work.left_out, *skipped))
     return LintSources(work, tuple(comments))
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, ends: Sequence[Path]) -> str:
     """Return the text of a file; empty if it is unreadable, which is a finding by itself."""
     try:
-        return read_text(path, LitmusError)
+        return read_inside(path, LitmusError, *ends)
     except LitmusError:
         return ""
 
@@ -140,13 +159,21 @@ def _of_project(
     files = {
         place.path: place.file for place in places if place is not None and place.path is not None
     }
+    there = {path: name for path, name in files.items() if is_file(path)}
+    end = end_of_reading(folder)
+    problems = {path: escape(path, end) for path in there}
     comments = (
         one
-        for real, name in files.items()
-        if is_file(real)
-        for one in read_ignore_comments(read_text(real, LitmusError), name, real)
+        for path, name in there.items()
+        if not problems[path]
+        for one in read_ignore_comments(read_inside(path, LitmusError, end), name, path)
     )
-    return LintSources(work, tuple(comments))
+    told = (
+        f"Ignore comments of {there[path]} are not read: {problem}."
+        for path, problem in problems.items()
+        if problem
+    )
+    return LintSources(replace(work, left_out=(*work.left_out, *told)), tuple(comments))
 
 
 def _of_bundle(root: Path, settings: LintSettings, store: ReadingStore | None) -> LintSources:
@@ -170,6 +197,7 @@ def _of_bundle(root: Path, settings: LintSettings, store: ReadingStore | None) -
 def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> list[Path]:
     """Return the SQL files of a path; raise IsolitmusError if it has none."""
     if is_folder(path):
+        check_inside(path, IsolitmusError, end_of_reading(path))
         return sql_files(path, settings.ddl)
     if str(path) in known:
         raise IsolitmusError(f"'{path}' is a workload; lint it alone")
@@ -178,7 +206,7 @@ def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> lis
             f"no file or folder '{path}'{near(str(path), known)}; give a folder, files NAME.sql,"
             " or a workload"
         )
-    if path.suffix != ".sql" or not is_file(path):
+    if not is_sql(path) or not is_file(path):
         raise IsolitmusError(
             f"'{path}' is not an SQL file; give folders and files NAME.sql, or one workload file"
         )
@@ -191,7 +219,7 @@ def _of_workload_file(path: Path, settings: LintSettings) -> LintSources:
         node.refuse(f"schedule is for SQL files; write its keys into {path.name}", node.path)
     if settings.ddl is not None:
         raise IsolitmusError("--ddl is for SQL files only; a workload file has the key 'ddl'")
-    text = read_text(path, LitmusError)
+    text = read_inside(path, LitmusError)
     logged = [read_declared_table(given) for given in settings.tables]
     source = Source(path.name, text, path)
     work = build_workload(source.node(), path.stem, path, logged=logged, each=True, partial=True)

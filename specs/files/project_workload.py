@@ -356,6 +356,8 @@ class _Document(NamedTuple):
         return build_workload(
             Node(whole, "", Source(name)), name, sources=sources, logged=self.logged,
             schedule=stated, each=True, store=self.store, hints=self.project.hints,
+            relations={table.name: table.relation for table in self.project.tables},
+            views=self.project.views,
         )  # fmt: skip
 
 

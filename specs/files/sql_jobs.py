@@ -22,10 +22,12 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
+from isolitmus.specs.disk.repository import find_sql_paths, is_sql, read_inside
 from isolitmus.specs.files.job_reader import unread_job
 from isolitmus.specs.files.reading_cache import cached_reading
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl
+from isolitmus.specs.files.table_names import created_name, created_text, text_after_name
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.unread_tables import unread_table
 from isolitmus.specs.files.workload_file import build_workload, run_tables, workload_tables
@@ -38,7 +40,8 @@ from isolitmus.specs.sql.job_statements import (
     split_inserts,
     without_block,
 )
-from isolitmus.specs.sql.parameters import BLANK, PIECE
+from isolitmus.specs.sql.parameters import PIECE
+from isolitmus.specs.sql.relations import Session, definition_of, is_use, relation_name
 from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:
@@ -63,7 +66,6 @@ __all__ = [
     "sql_files",
     "sql_job_name",
     "sql_workload",
-    "with_views",
 ]
 
 DOTTED = r"\w+(?:[.:]\w+)*"
@@ -77,21 +79,27 @@ TEMPLATE = re.compile(
 )
 """Template expression, perhaps in quotes."""
 DIVIDED = re.compile(r"[.:]")
-STRING = r"'(?:[^'\\]|\\.)*'"
+STRING = r"'(?:[^'\\]|\\.)*+'"
 TEMPLATE_OR_PIECE = re.compile(
-    f"{STRING}(?:{STRING})+|{TEMPLATE.pattern}|{PIECE.pattern}", PIECE.flags
+    f"{STRING}(?:{STRING})++|{TEMPLATE.pattern}|{PIECE.pattern}", PIECE.flags
 )
 """Adjacent strings, which are one; a template; or a piece of SQL."""
+IN_NAME = re.compile(NAMED.replace("{0}", "n"))
+"""Template expression in a name."""
+UNNAMED = rf"(?:\$\{{\s*{DOTTED}\s*\}}|\{{\{{\s*{DOTTED}\s*\}}\}})"
+NAME_PART = rf"(?:`(?:[^`${{]|{UNNAMED})*`|(?:\w|{UNNAMED})+)"
+TEMPLATE_NAME = re.compile(
+    rf"{STRING}|\"(?:[^\"\\]|\\.)*\"|--[^\n]*|/\*.*?\*/"
+    rf"|(?<![\w`$}}.])(?P<name>{NAME_PART}(?:\s*\.\s*{NAME_PART})+)"
+    r"|\b(?:FROM|JOIN|INTO|TABLE|UPDATE|USING|OPTIMIZE|VACUUM)\s+"
+    rf"(?P<part>\w+{UNNAMED}(?:\w|{UNNAMED})*|{UNNAMED}\w(?:\w|{UNNAMED})*)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""String, comment, or a name of a table in which templates may be parts, or parts of parts."""
 LEFT = re.compile(r"\{\{|\{%|\$\{")
 ENDS = {"{{": "}}", "{%": "%}", "${": "}"}
 MATTERS = re.compile(r"spark\.databricks\.|partitionOverwriteMode", re.IGNORECASE)
 """Settings that may affect commits."""
-VIEW = re.compile(
-    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
-    r"(?P<query>.*)",
-    re.IGNORECASE | re.DOTALL,
-)
-WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
 
 
 class SqlFile(NamedTuple):
@@ -133,12 +141,12 @@ def read_job_text(source: Source) -> JobText:
     Examples
     --------
     >>> from isolitmus.specs.files.toml_reader import Source
-    >>> text = "USE shop; CREATE TEMP VIEW s AS SELECT 1 AS id; INSERT INTO t SELECT * FROM s"
+    >>> text = "SHOW TABLES; USE shop; INSERT INTO t SELECT * FROM s"
     >>> found = read_job_text(Source("a.sql", text))
     >>> found.statements
-    ('WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s',)
+    ('USE shop', 'INSERT INTO t SELECT * FROM s')
     >>> found.passed_over
-    ('USE shop',)
+    ('SHOW TABLES',)
     """
     if left := LEFT.search(source.text):
         line = source.text[left.start() :].partition("\n")[0]
@@ -150,48 +158,29 @@ def read_job_text(source: Source) -> JobText:
     found: list[str] = []
     spans: list[tuple[int, int]] = []
     passed: list[str] = []
-    views: dict[str, str] = {}
     for start, statement in without_block([*_statements_at(source.text)]):
-        if view := VIEW.fullmatch(statement):
-            views[view["name"]] = with_views(view["query"], views)
-        elif (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
+        if (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
-        elif commits_nothing(statement):
+        elif commits_nothing(statement) and not _sets_names(statement):
             if MATTERS.search(statement):
                 problem = f"unsupported: '{statement}' may affect commits"
                 _refuse(source, start, f"{problem}; remove it")
             passed.append(statement)
         else:
             for one in split_inserts(statement):
-                found.append(with_views(one, views))
+                found.append(one)
                 spans.append((start, start + len(statement)))
     return JobText(tuple(found), tuple(passed), tuple(spans))
 
 
+def _sets_names(statement: str) -> bool:
+    """Return whether the meaning of names in later statements depends on a statement."""
+    return is_use(statement) or definition_of(statement, Session()) is not None
+
+
 def _refuse(source: Source, start: int, problem: str) -> NoReturn:
     raise locate_error(source.label, source.text, start, problem)
-
-
-def with_views(statement: str, views: Mapping[str, str]) -> str:
-    """Return the statement with the views that it names as common table expressions.
-
-    Examples
-    --------
-    >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
-    'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
-    """
-    named = {
-        name: query
-        for name, query in views.items()
-        if re.search(rf"(?<![.\w]){name}\b", statement, re.IGNORECASE)
-    }
-    if not named:
-        return statement
-    listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())
-    if begun := WITH.match(statement):
-        return f"WITH {listed},{statement[begun.end() :]}"
-    return f"WITH {listed} {statement}"
 
 
 def parametrize_templates(text: str) -> str:
@@ -206,7 +195,13 @@ def parametrize_templates(text: str) -> str:
     'DELETE FROM t WHERE day = :ds        AND id = :params_id  '
     >>> parametrize_templates("DELETE FROM t WHERE part = 'day={{ ds }}'")
     'DELETE FROM t WHERE part = :text_ds      '
+
+    In a name it is a placeholder:
+
+    >>> parametrize_templates("SELECT * FROM ${catalog}.{{ env }}_raw.t")
+    'SELECT * FROM `$catalog`.`$env_raw`   .t'
     """
+    text = TEMPLATE_NAME.sub(_quoted_name, text)
     spelled: dict[str, str] = {}
 
     def named(name: str, spelling: str) -> str:
@@ -234,6 +229,23 @@ def parametrize_templates(text: str) -> str:
     return TEMPLATE_OR_PIECE.sub(piece, text)
 
 
+def _quoted_name(found: re.Match[str]) -> str:
+    """Return a name with ``$name`` for each template in it, in quotes, of the same length."""
+    name = found["name"] or found["part"]
+    if not name or IN_NAME.search(name) is None:
+        return found[0]
+
+    def part(piece: re.Match[str]) -> str:
+        if IN_NAME.search(piece[0]) is None:
+            return piece[0]
+        plain = IN_NAME.sub(
+            lambda one: "$" + DIVIDED.sub("_", one["na"] or one["nb"]), piece[0].strip("`")
+        )
+        return f"`{plain}`".ljust(len(piece[0]))
+
+    return found[0][: len(found[0]) - len(name)] + re.sub(NAME_PART, part, name)
+
+
 def split_statements(text: str) -> Iterator[str]:
     r"""Yield the statements of a text, without the semicolons that end them.
 
@@ -251,42 +263,43 @@ def _statements_at(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for end in [*(k for k, sign in enumerate(hidden) if sign == ";"), len(text)]:
         statement = text[start:end].strip()
-        if re.sub(r"--[^\n]*|/\*.*?\*/", "", statement, flags=re.DOTALL).strip():
+        if re.sub(r"--[^\n]*|/\*.*?(?:\*/|\Z)", "", statement, flags=re.DOTALL).strip():
             yield text.index(statement, start), statement
         start = end + 1
 
 
-TYPED = re.compile(r"^\s*--\s*:(\w+)\s+(\S.*?)\s*$", re.MULTILINE)
-KNOWN = re.compile(r"^\s*--\s*where\b\s*(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+TYPED = re.compile(r"^[^\S\n]*--\s*:(\w+)\s++(\S(?:.*\S)?)\s*?$", re.MULTILINE)
+KNOWN = re.compile(r"^[^\S\n]*--\s*where\b\s*+(\S(?:.*\S)?)\s*?$", re.MULTILINE | re.IGNORECASE)
 
 
 def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
     """Return the SQL files in a folder and below, but for hidden ones and that of the DDL."""
-    found = [
-        path
-        for path in sorted(folder.rglob("*.sql"))
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and (ddl is None or real_path(path) != real_path(ddl))
-    ]
-    if not found:
-        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it")
-    return found
+    paths = find_sql_paths(folder)
+    files = [path for path in paths.files if ddl is None or real_path(path) != real_path(ddl)]
+    if not files:
+        skipped = " ".join(("", *paths.skipped(folder))).rstrip(".")
+        raise IsolitmusError(f"{folder} has no file NAME.sql, nor has a folder in it.{skipped}")
+    return files
 
 
-def read_sql_file(path: Path, label: str) -> SqlFile | None:
+def skipped_files(folder: Path) -> tuple[str, ...]:
+    """Return the sentence about the SQL files in a folder that are not read, if there are any."""
+    return find_sql_paths(folder).skipped(folder)
+
+
+def read_sql_file(path: Path, label: str, *ends: Path) -> SqlFile | None:
     """Return the SQL of a file, with a parameter for each template.
 
-    The file is SQL or a notebook; None if it is neither.
+    The file is SQL or a notebook; None if it is neither. Reading ends at the folders `ends`.
     """
-    text = read_text(path, LitmusError)
+    text = read_inside(path, LitmusError, *ends)
     if path.suffix == ".ipynb":
         notebook: NotebookText | None = read_jupyter_notebook(text, label)
     else:
         notebook = read_notebook(text, path.suffix[1:])
     if notebook is not None:
         text = notebook.sql
-    elif path.suffix != ".sql":
+    elif not is_sql(path):
         return None
     source = Source(label, parametrize_templates(text), path)
     return SqlFile(source, notebook)
@@ -303,6 +316,7 @@ def files_workload(
     partial: bool = False,
     whole: bool = True,
     store: ReadingStore | None = None,
+    ends: Sequence[Path] = (),
 ) -> Workload:
     """Return the workload of SQL files, one job per file; comments give types and conditions.
 
@@ -310,6 +324,8 @@ def files_workload(
     ----------
     paths : sequence of Path
         SQL files.
+    ends : sequence of Path
+        Folders where reading ends; by default those of the paths (`end_of_reading`).
     folder : Path, optional
         Folder of the files, to which their names are relative. With one, the files may also create
         tables, and a job that is not understood is left out.
@@ -341,7 +357,7 @@ def files_workload(
             )
         name = names[label]
         try:
-            file = read_sql_file(path, label)
+            file = read_sql_file(path, label, *ends)
         except LitmusError as error:
             if folder is None:
                 raise
@@ -500,10 +516,11 @@ def sql_workload(
         raise IsolitmusError(_no_table(folder))
     label = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
+    own_last = {relation_name(table).last for table in tables}
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
         each=each, partial=partial, whole=whole, store=store,
-        unread=[one for name, one in unread_tables.items() if name not in tables],
+        unread=[one for name, one in unread_tables.items() if name not in own_last],
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     with_cells = [
@@ -520,13 +537,18 @@ def _take_tables(
     unread: dict[str, UnreadTable],
     store: ReadingStore | None,
 ) -> Iterator[str]:
-    """Move each CREATE TABLE of a job from its statements to the tables, or to those that are not
-    understood, by name in lower case.
+    """Move each CREATE TABLE of a job from its statements to the tables, by their full names, or to
+    those that are not understood, by name in lower case.
 
     Yields what is assumed about one that creates a table again.
     """
-    for one in [each for each in statements if creates_table(each)]:
+    session = Session()
+    for one in [*statements]:
+        session = session.after(one)
+        if not creates_table(one):
+            continue
         statements.remove(one)
+        create = created_text(one, session.used)
         place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
         try:
             name = cached_reading(store, "created", one, apply_partly(_created_table, one, place))
@@ -535,7 +557,16 @@ def _take_tables(
             table = unread_table(one, error, place)
             unread.setdefault(table.name.lower(), replace(table, place=place, problem=problem))
             continue
-        other = tables.setdefault(name.lower(), one)
+        full = created_name(create) or relation_name(name)
+        known = [relation_name(key) for key in tables]
+        same = [key for key in known if key == full] or [key for key in known if key.agrees(full)]
+        if len(same) != 1:
+            tables[str(full)] = create
+            continue
+        other = tables[str(same[0])]
+        if len(full.parts) > len(same[0].parts):  # the longer name says more
+            del tables[str(same[0])]
+            tables[str(full)] = created_text(other, full.parts[: -len(same[0].parts)])
         if _plain_text(other) != _plain_text(one):
             yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
 
@@ -550,8 +581,8 @@ def _created_table(create: str, place: str) -> str:
 
 
 def _plain_text(create: str) -> str:
-    """Return a CREATE TABLE in one line, without IF NOT EXISTS."""
-    return re.sub(r"\bif not exists ", "", " ".join(create.lower().split()))
+    """Return what follows the name in a CREATE TABLE, in one line."""
+    return " ".join(text_after_name(create).lower().split())
 
 
 def _job_names(labels: Sequence[str]) -> dict[str, str]:
@@ -574,5 +605,6 @@ def sql_job_name(label: str) -> str:
     >>> sql_job_name("daily/load-orders.sql")
     'daily_load_orders'
     """
-    name = re.sub(r"[^A-Za-z0-9_]+", "_", label.removesuffix(".sql"))
+    plain = label[: -len(".sql")] if label.lower().endswith(".sql") else label
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", plain)
     return name if NAME.fullmatch(name) else f"job_{name}"

@@ -56,6 +56,8 @@ class TableDeclaration(NamedTuple):
     """Names of the columns with DEFAULT, in lower case."""
     generated: tuple[tuple[str, str], ...] = ()
     """Generated columns, each with its expression."""
+    not_null: frozenset[str] = frozenset()
+    """Columns of a Delta table that are NOT NULL or in its primary key, in lower case."""
 
 
 def read_ddl(text: str, label: str, *, source: bool = False) -> TableDeclaration:
@@ -141,7 +143,20 @@ def _declared(text: str, label: str, *, source: bool) -> TableDeclaration:
         checked=checked,
         defaults=tuple(defaults),
         generated=tuple(generated),
+        not_null=frozenset(_not_null(schema)),
     )
+
+
+def _not_null(schema: exp.Schema) -> Iterator[str]:
+    """Yield the columns that are NOT NULL or in the primary key, in lower case."""
+    required = exp.NotNullColumnConstraint, exp.PrimaryKeyColumnConstraint
+    for column in schema.expressions:
+        for constraint in getattr(column, "constraints", ()):
+            kind = constraint.kind
+            if isinstance(kind, required) and not kind.args.get("allow_null"):
+                yield column.name.lower()
+    for key in schema.find_all(exp.PrimaryKey):
+        yield from (part.name.lower() for part in key.expressions)
 
 
 def _has_length(column: exp.Expr) -> bool:

@@ -105,7 +105,9 @@ IDENTITY = re.compile(
     r"(?:\s*START\s+WITH\s+(?P<start>-?\d{1,9}))?"
     r"(?:\s*\bINCREMENT\s+BY\s+(?P<step>-?\d{1,9}))?\s*\))?\s*"
 )
-COLUMN_TYPE = re.compile(r"\s*(\S+)\s+(\w+\s*<.*>|\w+(?:\s*\([\d\s,]*\))?)\s*(.*?)\s*", re.DOTALL)
+COLUMN_TYPE = re.compile(
+    r"\s*(\S+)\s++(\w+\s*<.*>|\w+(?:\s*\([\d\s,]*\))?)\s*+(|.*\S)\s*", re.DOTALL
+)
 SWITCHES = ("delta.enabledeletionvectors", "delta.enablechangedatafeed")
 """Boolean table properties that a Parquet table may have."""
 

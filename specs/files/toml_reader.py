@@ -29,7 +29,7 @@ TomlTable = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PART = re.compile(r"""\"[^"]*\"|'[^']*'|[A-Za-z0-9_-]+""")
 KEY = re.compile(
-    rf"\s*(?:\[+(?P<header>[^\]]*)\]|(?:{PART.pattern})(?:\s*\.\s*(?:{PART.pattern}))*\s*(?==))"
+    rf"\s*(?:\[++(?P<header>[^\]]*)\]|(?:{PART.pattern})(?:\s*\.\s*(?:{PART.pattern}))*\s*(?==))"
 )
 PLACE = re.compile(r"line (\d+), column (\d+)")
 LEAST, MOST = RANGES["BIGINT"]

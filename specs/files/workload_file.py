@@ -16,7 +16,7 @@ from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, n
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
-from isolitmus.specs.files.job_keys import types_in
+from isolitmus.specs.files.job_keys import not_null_in, types_in
 from isolitmus.specs.files.job_reader import SHOWN, JobReader
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
@@ -28,12 +28,15 @@ from isolitmus.specs.files.reading_cache import (
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
+from isolitmus.specs.files.table_names import TableNames, created_name, name_texts
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.files.unread_tables import creates_no_table, unread_table
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.relation_account import RelationAccount
+from isolitmus.specs.sql.relations import RelationName, Session, definition_of, relation_name
 from isolitmus.specs.sql.source_text import errors_in_file
 
 if TYPE_CHECKING:
@@ -48,7 +51,10 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.files.table_ddl import TableDeclaration
+    from isolitmus.specs.files.table_names import NamedTexts
     from isolitmus.specs.files.toml_reader import TomlTable
+    from isolitmus.specs.sql.relations import Definition
+    from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
 
 __all__ = ["WorkloadTables", "build_workload", "read_workload", "run_tables", "workload_tables"]
 
@@ -137,7 +143,8 @@ def _with_values(schema: Schema, declared: TableDeclaration) -> Schema:
         replace(column, default=column.default or column.name.lower() in declared.defaults)
         for column in schema.columns
     )
-    return with_generated(replace(schema, columns=tuple(columns)), declared.generated)
+    made = replace(schema, columns=tuple(columns), not_null=declared.not_null)
+    return with_generated(made, declared.generated)
 
 
 def _beside(
@@ -295,6 +302,7 @@ def run_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> str:
     return "\n;\n".join(texts)
 
 
+LOCATION = re.compile(r"\bLOCATION\s+['\"]([^'\"]*)['\"]", re.IGNORECASE)
 KNOWN = (
     "title",
     "ddl",
@@ -383,6 +391,8 @@ def build_workload(
     store: ReadingStore | None = None,
     hints: Mapping[str, Schema] | None = None,
     unread: Sequence[UnreadTable] = (),
+    relations: Mapping[str, str] | None = None,
+    views: Mapping[str, str] | None = None,
 ) -> Workload:
     """Return the workload of a document.
 
@@ -416,29 +426,48 @@ def build_workload(
         Some columns of tables without DDL, by name in lower case.
     unread : sequence of UnreadTable
         Tables that are declared elsewhere, and not understood.
+    relations : mapping of str to str, optional
+        Names with schema and catalog of tables that statements name without them, by plain name.
+    views : mapping of str to str, optional
+        Queries of views that statements may name, by plain name.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
+    document, names = _named_tables(document, logged, relations or {})
     schemas, level, formats, left_out, unread_here = _kept_tables(document, logged, store)
     declared = {name.lower() for name in schemas}
     unread = [*unread_here, *(one for one in unread if one.name.lower() not in declared)]
     if schedule is None:
         schedule = JobSchedule(read_apart(document), place=document.source.label, node=document)
     stated = schedule.node or Node({}, "", document.source)
-    shared = types_in(stated.at("shared", stated.get("shared", dict, {})))
+    common = stated.at("shared", stated.get("shared", dict, {}))
+    shared = types_in(common)
     besides = (
         f"give its folder as well, or name the one given as in SQL: --table NAME={logged[0].folder}"
         if logged
         else "add its CREATE TABLE to the DDL"
     )
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
+    given, named_texts = _named_jobs(given, names)
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)
+    ddl = document.value.get("ddl", [])
+    account = _account(
+        names,
+        [*schemas, *(one.name for one in unread if not one.is_view)],
+        [
+            [named_texts.originals.get(text, text) for text in one]
+            for one in named_texts.statements.values()
+        ],
+        [ddl] if isinstance(ddl, str) else ddl,
+        views or {},
+    )
     reader = JobReader(
-        schemas, shared, formats, besides, written, texts, hints or {},
-        {one.name.lower(): one for one in unread},
+        schemas, shared, formats, besides, written, texts, hints or {}, account=account,
+        originals=named_texts.originals, unclear=named_texts.problems,
+        unread_tables={one.name.lower(): one for one in unread},
     )  # fmt: skip
     kept = CachedJobReader(reader, store)
     jobs: dict[str, Job] = {}
@@ -466,18 +495,15 @@ def build_workload(
     if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
-    stand_ins: dict[str, tuple[StandIn, ...]] = {}
-    for source in reader.sources:
-        called = source.name.rpartition(".")[2].strip("`").lower()
-        own = StandIn(source.schema.name, source.schema.columns[-1].name)
-        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
-            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    stand_ins = _stand_ins(reader.sources)
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(stated, jobs, shared, whole=whole),
         (
-            *left_out, *dict.fromkeys(map(str, (*reader.instead, *reader.sources))),
+            *left_out,
+            *named_texts.assumptions,
+            *dict.fromkeys(map(str, (*reader.instead, *reader.sources))),
             *reader.passed, *(f"{one}." for one in unread),
         ),
         tuple(one for one, _ in reader.unread), invariants,
@@ -487,7 +513,94 @@ def build_workload(
             **{one.schema.name: one.text for one in reader.instead if one.text is not None},
             **{one.schema.name: QueryText(one.query) for one in reader.sources if one.query},
         },
+        not_null=not_null_in(common),
     )  # fmt: skip
+
+
+def _named_tables(
+    document: Node, logged: Sequence[LoggedDeclaration], relations: Mapping[str, str]
+) -> tuple[Node, TableNames]:
+    """Return the document with a name of one part for each table of its DDL, and the names."""
+    ddl = document.value.get("ddl", [])
+    texts = [ddl] if isinstance(ddl, str) else ddl
+    full = {name.lower(): relation_name(relation) for name, relation in relations.items()}
+    written: list[RelationName] = []
+    if isinstance(texts, list):
+        written = [name for text in texts if isinstance(text, str) and (name := created_name(text))]
+    written += [relation_name(name) for name in document.value.get("tables", {})]
+    if "table" in document.value:
+        written.append(RelationName(("t",)))
+    written += [relation_name(one.declared.name) for one in logged]
+    known = [
+        RelationName((*full[name.last].parts[:-1], name.last)) if name.last in full else name
+        for name in written
+    ]
+    names = TableNames.of(known)
+    changed = [names.renamed_creation(text) for text in texts] if len({*known}) > 1 else texts
+    if changed == texts or not isinstance(texts, list):
+        return document, names
+    return Node({**document.value, "ddl": changed}, document.path, document.source), names
+
+
+def _named_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
+    """Return the jobs with names of one part for their tables."""
+    listed: dict[str, list[str]] = {}
+    for name, job in given.value.items():
+        sql = job.get("sql") if isinstance(job, dict) else job
+        texts = [sql] if isinstance(sql, str) else sql
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+            listed[name] = texts
+    named = name_texts(names, listed)
+    jobs = dict(given.value)
+    for name, texts in named.statements.items():
+        if texts != listed[name]:
+            job = jobs[name]
+            jobs[name] = {**job, "sql": texts} if isinstance(job, dict) else texts
+    return Node(jobs, given.path, given.source), named
+
+
+def _stand_ins(sources: Iterable[UndeclaredSource]) -> dict[str, tuple[StandIn, ...]]:
+    """Return the tables that stand for each table without DDL, by its last name."""
+    stand_ins: dict[str, tuple[StandIn, ...]] = {}
+    for source in sources:
+        called = source.name.rpartition(".")[2].strip("`").lower()
+        own = StandIn(source.schema.name, source.schema.columns[-1].name)
+        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
+            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    return stand_ins
+
+
+def _account(
+    names: TableNames,
+    schemas: Iterable[str],
+    statements: Iterable[Sequence[str]],
+    ddl: Iterable[str],
+    views: Mapping[str, str],
+) -> RelationAccount:
+    """Return the account of the relations that statements name."""
+    full = {plain.lower(): name for name, plain in names.plain.items()}
+    elsewhere: list[Definition] = []
+    for texts in (*statements, [*ddl]):
+        session = Session()
+        for text in texts:
+            definition = definition_of(text, session)
+            if definition is not None and not definition.temporary:
+                elsewhere.append(definition)
+            session = session.after(text)
+    for relation, query in views.items():
+        view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
+        assert view is not None
+        elsewhere.append(view)
+    locations: dict[str, str] = {}
+    for text in ddl:
+        name, folder = created_name(text), LOCATION.search(text)
+        if name is not None and folder is not None:
+            locations[names.plain.get(name, name.last)] = folder[1]
+    return RelationAccount(
+        {name: full.get(name.lower(), RelationName((name.lower(),))) for name in schemas},
+        {name: locations[name.lower()] for name in schemas if name.lower() in locations},
+        tuple(elsewhere),
+    )
 
 
 def read_invariants(

@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import is_there, read_text, real_path, shipped_files
+from isolitmus.specs.disk.input_files import HOME, is_there, real_path, shipped_files
+from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
-from isolitmus.specs.files.sql_jobs import files_workload, split_statements, sql_files
+from isolitmus.specs.files.sql_jobs import (
+    files_workload,
+    skipped_files,
+    split_statements,
+    sql_files,
+)
 from isolitmus.specs.files.workload_file import read_workload, with_invariants
 from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 from isolitmus.specs.sql.configuration import with_overwrite_mode
@@ -89,7 +95,7 @@ def workload(
         return with_invariants(work, find_settings_table("invariants", *places))
     if folder is not None and folder.is_dir():
         return _of_folder(folder, ddl, logged, run)
-    texts = [name for name in names if name.endswith(".sql")]
+    texts = [name for name in names if is_sql(Path(name))]
     if texts or (run is not None and not names):
         other = next((name for name in names if name not in texts), None)
         if other is not None:
@@ -116,7 +122,8 @@ def workload(
             f"unknown workload '{name}'{near(name, known)}; give a name, a file NAME.toml, files"
             " NAME.sql, or their folder"
         )
-    return read_workload(read_text(path, LitmusError), path.stem, path, logged, run)
+    end = real_path(HOME) if path == known.get(name) else end_of_reading(path)
+    return read_workload(read_inside(path, LitmusError, end), path.stem, path, logged, run)
 
 
 def _of_folder(
@@ -128,6 +135,8 @@ def _of_folder(
     """Return the workload of a folder of SQL files, under the schedule and with the invariants of
     its settings.
     """
+    end = end_of_reading(folder)
+    check_inside(folder, IsolitmusError, end)
     places = _settings_folders(folder)
     node = find_settings_table("schedule", *places)
     schedule = None if node is None else read_job_schedule(node).of("SQL files")
@@ -140,7 +149,9 @@ def _of_folder(
         run=run,
         schedule=schedule,
         whole=own,
+        ends=[end],
     )
+    work = replace(work, left_out=(*work.left_out, *skipped_files(folder)))
     if schedule is not None:
         said = f"What may overlap is what [schedule] says ({schedule.place})."
         work = replace(work, left_out=(*work.left_out, said))

@@ -40,7 +40,8 @@ from isolitmus.model.vocabulary import (
     relations_of,
     sets_of,
 )
-from isolitmus.specs.disk.input_files import DEEPEST, TEXT, is_there, read_text
+from isolitmus.specs.disk.input_files import DEEPEST, TEXT, is_there, read_text, real_path
+from isolitmus.specs.disk.repository import end_of_reading, escape
 from isolitmus.specs.registries.formats import format_named, formats
 
 if TYPE_CHECKING:
@@ -431,6 +432,10 @@ class _TextReader:
         if path is None:
             known = {file.name for folder in folders for file in folder.glob("*.cat")}
             raise self._error(string, f"no file '{wanted}' to include{near(wanted, known)}")
+        if self._path is not None:
+            end = end_of_reading(self._path)
+            if problem := escape(path, end, real_path(LIBRARY)):
+                raise self._error(string, f"cannot include '{wanted}': {problem}")
         self._read_in(path, string)
 
     def _runtime(self, string: Token) -> None:

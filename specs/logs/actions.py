@@ -12,6 +12,7 @@ files. DuckDB reads Parquet files in batches of rows.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from json import JSONDecodeError
@@ -181,8 +182,16 @@ def read_metadata_action(fields: Mapping[str, Any], where: str) -> LogMetadata:
     configuration = fields.get("configuration") or {}
     if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
         _wrong(where, "partitionColumns", columns, "a list of names")
-    if not isinstance(configuration, dict):
-        _wrong(where, "configuration", configuration, "an object")
+    if not isinstance(configuration, dict) or any(
+        isinstance(value, dict | list) for value in configuration.values()
+    ):
+        _wrong(where, "configuration", configuration, "an object of strings")
+    # a number or a boolean is read as its text, as Delta's parser does
+    configuration = {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in configuration.items()
+        if value is not None
+    }
     text = fields.get("schemaString")
     types: dict[str, tuple[str, str]] = {}
     try:

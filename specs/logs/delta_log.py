@@ -23,6 +23,7 @@ from isolitmus.specs.disk.input_files import (
     read_lines,
     read_small,
 )
+from isolitmus.specs.disk.repository import check_inside, end_of_reading
 from isolitmus.specs.logs.actions import (
     NAME,
     Checkpoint,
@@ -198,6 +199,8 @@ def _list(table: Path) -> tuple[list[int], list[str]]:
     try:
         with os.scandir(table / "_delta_log") as entries:
             for entry in entries:
+                if entry.is_symlink():
+                    check_inside(table / "_delta_log" / entry.name, LogError, end_of_reading(table))
                 if COMMIT.fullmatch(entry.name):
                     versions.append(int(entry.name[:20]))
                 elif NAME.fullmatch(entry.name):

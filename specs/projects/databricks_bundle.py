@@ -12,13 +12,15 @@ import re
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.errors import near
+from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file, is_folder, real_path
+from isolitmus.specs.disk.path_patterns import matches_path
+from isolitmus.specs.disk.repository import check_inside, end_of_reading, escape
 from isolitmus.specs.projects.project_files import resource_files
 from isolitmus.specs.projects.yaml_tree import YamlValue, merge_yaml, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.place import Place
@@ -118,6 +120,8 @@ class _BundleReader:
 
     def __init__(self, root: Path, target: str) -> None:
         self.folder = root.parent
+        self.end = real_path(self.folder)
+        check_inside(root, LitmusError, end_of_reading(root))
         self.label = root.name
         files = resource_files(self.folder) if is_folder(root) else [root]
         documents = [self._document(one) for one in files]
@@ -138,7 +142,7 @@ class _BundleReader:
 
     def _document(self, path: Path) -> YamlValue:
         """Return the document of a file, with a label relative to the bundle's folder."""
-        found = read_yaml(path, path.relative_to(self.folder).as_posix())
+        found = read_yaml(path, path.relative_to(self.folder).as_posix(), self.end)
         found.mapping()
         return found
 
@@ -149,13 +153,19 @@ class _BundleReader:
             pattern = one.value
             if not isinstance(pattern, str) or not pattern or pattern.startswith("/"):
                 one.refuse(f"include has {one.shown()}; write a pattern relative to {root.name}")
+            if ".." in pattern.split("/"):
+                one.refuse(
+                    f"include has {one.shown()}, which leads out of the bundle's folder, which is"
+                    " all that is read"
+                )
             try:
-                every = sorted(self.folder.glob(pattern))
+                every = sorted(_matching(self.folder, pattern))
             except (ValueError, NotImplementedError):
                 one.refuse(f"include has {one.shown()}; write a pattern such as resources/*.yml")
             for path in every:
-                inside = real_path(path).is_relative_to(real_path(self.folder))
-                if is_file(path) and inside and real_path(path) != real_path(root):
+                if problem := escape(path, self.end):
+                    one.refuse(f"{path.relative_to(self.folder)}: {problem}")
+                if is_file(path) and real_path(path) != real_path(root):
                     found.setdefault(path)
             if len(found) > MOST_FILES:
                 one.refuse(f"more than {MOST_FILES:,} files are included")
@@ -419,8 +429,10 @@ class _BundleReader:
         if remote:
             return None, f"'{text}' comes from a Git repository; only files of the bundle are read"
         path = base / text
-        if not real_path(path).is_relative_to(real_path(self.folder)):
+        if not real_path(path).is_relative_to(self.end) and not path.is_symlink():
             return None, f"'{text}' is outside of the bundle's folder, which is all that is read"
+        if problem := escape(path, self.end):
+            return None, f"'{text}' is not read: {problem}"
         if not is_file(path):
             whole = (path.name + one for one in (".sql", ".py", ".ipynb"))
             meant = next((f"; write '{one}'" for one in whole if is_file(path.with_name(one))), "")
@@ -445,3 +457,16 @@ def _unite(documents: Sequence[YamlValue]) -> YamlValue:
         }
         found = merge_yaml(found, YamlValue(kept, one.location), KEYS)
     return found
+
+
+def _matching(folder: Path, pattern: str) -> Iterator[Path]:
+    """Yield the paths in a folder that match a pattern.
+
+    ``glob`` would walk the folder anew for each further ``**``.
+    """
+    if pattern.split("/").count("**") < 2:
+        yield from folder.glob(pattern)
+        return
+    for path in folder.glob("**/*"):
+        if matches_path(pattern.removeprefix("./"), path.relative_to(folder).as_posix()):
+            yield path

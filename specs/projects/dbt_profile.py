@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import is_file, read_text
+from isolitmus.specs.disk.input_files import is_file
+from isolitmus.specs.disk.repository import end_of_reading, read_inside
 from isolitmus.specs.projects.yaml_tree import YamlValue, read_yaml
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["DbtProfile", "read_dbt_profile"]
 
 FILE = "profiles.yml"
-PROFILE = re.compile(r"^profile\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
+PROFILE = re.compile(r"^profile\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 DEFAULT_TARGET = "default"
 DEFAULT_THREADS = 1
 
@@ -57,11 +58,12 @@ def read_dbt_profile(folder: Path, target: str = "") -> DbtProfile | None:
     if not is_file(path):
         return None
     project = folder / "dbt_project.yml"
-    found = PROFILE.search(read_text(project, LitmusError)) if is_file(project) else None
-    name = "" if found is None else found["value"].strip("\"'")
+    end = end_of_reading(folder)
+    found = PROFILE.search(read_inside(project, LitmusError, end)) if is_file(project) else None
+    name = "" if found is None else found["value"].strip().strip("\"'")
     if not name or _is_template(name):
         return None
-    document = read_yaml(path, FILE)
+    document = read_yaml(path, FILE, end)
     profile = document.at(name)
     if profile is None:
         document.refuse(f"no profile '{name}'{near(name, document.mapping())}")

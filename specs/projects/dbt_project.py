@@ -141,8 +141,8 @@ class DbtProject(NamedTuple):
     jobs: tuple[DbtJob, ...]
     refreshes: tuple[DbtJob, ...]
     """Runs with ``--full-refresh`` of incremental models."""
-    views: tuple[str, ...]
-    """Plain names of views."""
+    views: Mapping[str, str]
+    """Queries of views by their plain names."""
     before: Mapping[str, frozenset[str]]
     """Jobs that run before each job in one invocation."""
     invariants: tuple[DeclaredInvariant, ...]
@@ -251,7 +251,7 @@ class _ProjectReader:
             tuple(staging),
             (*jobs.values(), *hooks),
             tuple(refreshes),
-            tuple(self.views),
+            self.views,
             before,
             tuple(
                 one

@@ -9,7 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import IsolitmusError, LitmusError
-from isolitmus.specs.disk.input_files import is_file, is_folder, is_there, read_text
+from isolitmus.specs.disk.input_files import is_file, is_folder, is_there
+from isolitmus.specs.disk.repository import check_inside, end_of_reading, read_inside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["find_bundle", "find_manifest", "resource_files"]
 
 PROJECT = "dbt_project.yml"
-TARGET_PATH = re.compile(r"^target-path\s*:\s*(?P<value>[^#\n]*?)\s*(?:#.*)?$", re.MULTILINE)
+TARGET_PATH = re.compile(r"^target-path\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 ROOTS = ("databricks.yml", "databricks.yaml", "bundle.yml", "bundle.yaml")
 """Names of the root file of a bundle."""
 ALONE = ("jobs.yml", "jobs.yaml")
@@ -37,13 +38,16 @@ def find_manifest(path: Path) -> Path | None:
         return path
     if not is_there(path / PROJECT):
         return None
-    found = TARGET_PATH.search(read_text(path / PROJECT, LitmusError))
-    value = "" if found is None else found["value"].strip("\"'")
+    end = end_of_reading(path)
+    found = TARGET_PATH.search(read_inside(path / PROJECT, LitmusError, end))
+    value = "" if found is None else found["value"].strip().strip("\"'")
     if "{{" in value:
         raise IsolitmusError(
             f"{path / PROJECT}: target-path is a template; give the manifest: TARGET/manifest.json"
         )
     manifest = path / (value or "target") / "manifest.json"
+    check_inside(manifest, LitmusError, end)
+    check_inside(manifest.with_name("catalog.json"), LitmusError, end)
     if not is_file(manifest):
         raise IsolitmusError(
             f"{path} is a dbt project without {manifest.relative_to(path)}; run dbt compile first"
@@ -72,7 +76,7 @@ def find_bundle(path: Path) -> Path | None:
 
 
 def _has_resources(path: Path) -> bool:
-    return RESOURCES.search(read_text(path, LitmusError)) is not None
+    return RESOURCES.search(read_inside(path, LitmusError)) is not None
 
 
 def resource_files(folder: Path) -> list[Path]:

@@ -22,8 +22,11 @@ __all__ = [
     "put_with",
 ]
 
-HIDDEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--[^\n]*|/\*.*?\*/""", re.DOTALL)
-"""Strings and comments."""
+HIDDEN = re.compile(
+    r"""'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)""",
+    re.DOTALL,
+)
+"""Strings and comments; one without an end lasts to the end of the text."""
 RESERVED = {
     "and", "case", "cross", "except", "from", "full", "function", "group", "having", "inner",
     "intersect", "join", "lateral", "left", "limit", "minus", "natural", "not", "null", "on", "or",

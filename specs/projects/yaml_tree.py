@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from isolitmus.model.errors import LitmusError, brief, excerpt
 from isolitmus.model.place import Place
-from isolitmus.specs.disk.input_files import DEEPEST, read_text
+from isolitmus.specs.disk.input_files import DEEPEST
+from isolitmus.specs.disk.repository import read_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,7 @@ class YamlValue:
             self.refuse(f"{name} is {self.shown()}; expected {WORDS[kind]}")
 
 
-def read_yaml(given: Path | str, label: str) -> YamlValue:
+def read_yaml(given: Path | str, label: str, *ends: Path) -> YamlValue:
     r"""Return the document of a YAML file, or of a text.
 
     Parameters
@@ -148,7 +149,7 @@ def read_yaml(given: Path | str, label: str) -> YamlValue:
     from yaml.reader import ReaderError
 
     path = None if isinstance(given, str) else given
-    text = given if isinstance(given, str) else read_text(given, LitmusError)
+    text = given if isinstance(given, str) else read_inside(given, LitmusError, *ends)
     try:
         loader = _loader()
         tree = compose(text, Loader=loader)

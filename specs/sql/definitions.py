@@ -37,21 +37,23 @@ if TYPE_CHECKING:
     from isolitmus.specs.sql.syntax import Syntax
 
 __all__ = [
-    "BETWEEN",
     "INIT",
     "RESERVED",
     "TABLE",
     "DefinitionReader",
     "check_condition",
+    "listed_columns",
     "property_pairs",
     "property_parameters",
     "restored_version",
     "with_any_version",
 ]
 
-TABLE = r"(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?"
+TABLE = r"(?:`?\w++`?\s*+\.\s*+)*+`?(?P<table>\w+)`?"
 """Name of a table, perhaps with those of its catalog and database, which are ignored."""
-ALTER = re.compile(rf"\s*ALTER\s+TABLE\s+{TABLE}\s+(?P<rest>.*\S)\s*", re.IGNORECASE | re.DOTALL)
+ALTER = re.compile(
+    rf"\s*ALTER\s+TABLE\s+{TABLE}\s++(?P<rest>\S(?:.*\S)?)\s*", re.IGNORECASE | re.DOTALL
+)
 COMMENT = re.compile(
     rf"\s*COMMENT\s+ON\s+TABLE\s+{TABLE}\s+IS\s+(?P<text>'[^']*'|\"[^\"]*\")\s*", re.IGNORECASE
 )
@@ -85,7 +87,7 @@ SYNC = re.compile(
 )
 CLUSTER = re.compile(r"CLUSTER\s+BY\s*(?:(?P<none>NONE)|\((?P<body>.*)\))", re.IGNORECASE)
 RESTORE = re.compile(
-    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s+'?(?P<version>.+?)'?\s*",
+    rf"\s*RESTORE\s+(?:TABLE\s+)?{TABLE}\s+TO\s+VERSION\s+AS\s+OF\s++'?(?P<version>[^\s'](?:.*[^\s'])?)'?\s*",
     re.IGNORECASE,
 )
 EARLIER = re.compile(
@@ -108,8 +110,8 @@ DECLARED = re.compile(
     re.IGNORECASE,
 )
 """New column; its comment is metadata of the same commit."""
-BETWEEN = re.compile(r",(?![^()]*\))(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)")
-"""Commas between columns, not those of types and comments."""
+SIGNS = re.compile(r"'[^']*+(?:'|\Z)|\"[^\"]*+(?:\"|\Z)|[(),]")
+"""Comments, in which no sign counts, and the signs that divide a list of columns."""
 PLACED = re.compile(r".*\s(?:FIRST|AFTER\s+`?\w+`?)\s*", re.IGNORECASE | re.DOTALL)
 NESTED = re.compile(r"\s*`?\w+`?\s*\.\s*`?\w+`?\s.*", re.DOTALL)
 CHANGE = re.compile(
@@ -147,6 +149,23 @@ def check_condition(syntax: Syntax) -> exp.Expr:
     assert added is not None
     start, end = (found.start("rest") + place for place in added.span("body"))
     return syntax.tree(start, end)
+
+
+def listed_columns(body: str) -> list[str]:
+    """Return the parts of a list of columns: no comma of a type or a comment divides it.
+
+    Examples
+    --------
+    >>> listed_columns("a INT COMMENT 'x, y', b DECIMAL(5, 2)")
+    ["a INT COMMENT 'x, y'", ' b DECIMAL(5, 2)']
+    """
+    parts, start, depth = [], 0, 0
+    for sign in SIGNS.finditer(body):
+        depth = max(0, depth + (sign[0] == "(") - (sign[0] == ")"))
+        if sign[0] == "," and not depth:
+            parts.append(body[start : sign.start()])
+            start = sign.end()
+    return [*parts, body[start:]]
 
 
 def property_pairs(body: str) -> list[tuple[str, str]] | None:
@@ -366,7 +385,7 @@ class DefinitionReader(QueryReader):
         if body.startswith("(") and body.endswith(")"):
             body = body[1:-1]
         columns: list[Column] = []
-        for part in BETWEEN.split(body):
+        for part in listed_columns(body):
             declared = DECLARED.fullmatch(part)
             if declared is None:
                 if PLACED.fullmatch(part):

@@ -64,9 +64,9 @@ CAST_OF = "cast of"
 """Key in a node's ``meta``: source and target type of the cast that Spark applies to its value."""
 GIVES = "gives"
 """Key in a node's ``meta``: type of a function's value, or of the operand of an explicit CAST."""
-DIGITS = re.compile("0*([0-9]+)")
+DIGITS = re.compile("0*([1-9][0-9]*|0)")
 FRACTION = re.compile(r"([0-9]*)\.([0-9]*)")
-SCIENTIFIC = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,3}")
+SCIENTIFIC = re.compile(r"([0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE][+-]?[0-9]{1,3}")
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MOST_DIGITS = len(str(RANGES["BIGINT"][1]))
 
@@ -169,7 +169,9 @@ def _moment(place: SqlText, node: exp.Expr, text: str, target: Type) -> ex.Const
 STRUCTURED = (exp.Bracket, exp.Dot, exp.Lambda, exp.Struct, exp.Array, exp.Explode, exp.FromJson)
 """Nodes of expressions on structures, arrays and maps, in addition to functions named after these.
 """
-NAMED_AFTER = re.compile(r"(?:\w+_)?(?:ARRAY|MAP|STRUCT)(?:S|_\w+)?|TRANSFORM|FLATTEN|CARDINALITY")
+NAMED_AFTER = re.compile(
+    r"(?=\w++\Z)(?:\w+_)?(?:ARRAY|MAP|STRUCT)(?:S|_\w+)?|TRANSFORM|FLATTEN|CARDINALITY"
+)
 RANDOM = {
     "RAND", "RANDOM", "RANDN", "RANDSTR", "UUID", "SHUFFLE", "UNIFORM",
     "MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "INPUT_FILE_NAME",
@@ -178,7 +180,7 @@ RANDOM = {
 """Functions that may return different values for equal operands."""
 
 
-CALLED = re.compile(r"\w+(?=\s*\()")
+CALLED = re.compile(r"\b\w++(?=\s*+\()")
 
 
 @cache

@@ -46,17 +46,17 @@ CALL = re.compile(
     r"\s*(?P<kind>unique|not\s+null|check)\s*\((?P<inside>.*)\)\s*", re.IGNORECASE | re.DOTALL
 )
 COUNT = re.compile(
-    r"\s*count\s+(?:per\s+(?P<columns>.+?)\s*)?(?P<op><=|<)\s*(?P<most>\d{1,9})"
+    r"\s*count\s+(?:per\s++(?P<columns>[^<\s](?:[^<]*[^<\s])?)\s*+)?(?P<op><=|<)\s*(?P<most>\d{1,9})"
     r"(?:\s+where\s+(?P<where>.+))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 REFERENCE = re.compile(
-    rf"\s*(?P<columns>\([^()]*\)|[\w`.\s]+?)\s+references\s+(?P<parent>`?{NAME}`?)\s*"
+    rf"\s*+(?P<columns>\([^()]*\)|[\w`.]++(?:\s++(?!references\b)[\w`.]++)*+)\s++references\s+(?P<parent>`?{NAME}`?)\s*"
     r"\((?P<keys>[^()]*)\)(?:\s+where\s+(?P<where>.+))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 TOTAL = re.compile(
-    r"\s*(?:count\s*\(\s*\*\s*\)|sum\s*\((?P<value>.+?)\))\s*"
+    r"\s*(?:count\s*\(\s*\*\s*\)|sum\s*\((?P<value>(?:(?!\)\s*+(?:unchanged|[<>]?=\s*+before)).)++)\))\s*"
     r"(?:(?P<same>unchanged)|(?P<op><=|>=|=)\s*before(?:\s*\((?P<of>.+)\))?)"
     r"(?:\s+where\s+(?P<where>.+))?\s*",
     re.IGNORECASE | re.DOTALL,
@@ -432,6 +432,7 @@ def _reference_of(tree: exp.Expr, label: str) -> _Stated | None:
         parts.remove(inner[0])
         if (
             not isinstance(select, exp.Select)
+            or not select.args.get("from_")
             or not select.args.get("where")
             or select.args.get("joins")
         ):

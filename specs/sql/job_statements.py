@@ -15,7 +15,7 @@ from isolitmus.specs.sql.parameters import BLANK
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
     "adds_columns",
@@ -25,8 +25,10 @@ __all__ = [
     "creates_table",
     "plain_statement",
     "split_inserts",
+    "temporary_view",
     "unknown_verb",
     "unsupported_reason",
+    "with_views",
     "without_block",
 ]
 
@@ -127,7 +129,7 @@ REASONS = tuple(
     )
 )
 """Statements that jobs cannot have, each with the reason."""
-NAME = r"(?P<name>(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?)"
+NAME = r"(?P<name>(?:`?\w++`?\s*+\.\s*+)*`?(?P<table>\w+)`?)"
 ALTERED = re.compile(
     rf"{BLANK}(?:CREATE(?:\s+OR\s+REPLACE)?|REPLACE|ALTER|DROP)\s+TABLE\s+"
     rf"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?{NAME}(?![\w.`])(?P<rest>.*)",
@@ -177,13 +179,14 @@ def plain_statement(text: str) -> str:
 
 
 MULTIPLE = re.compile(
-    rf"(?P<start>{BLANK}(?:WITH\b.*?\)\s*)?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
+    rf"(?P<start>{BLANK}(?:WITH\b(?>.*?\)\s*+(?=FROM\b)))?)(?P<source>FROM\b.*?)(?P<first>\bINSERT\s+(?:INTO|OVERWRITE)\b)",
     re.IGNORECASE | re.DOTALL,
 )
 INSERTS = re.compile(r"\bINSERT\s+(?:INTO|OVERWRITE)\b", re.IGNORECASE)
 QUERIED = re.compile(r"\bSELECT\b", re.IGNORECASE)
 CREATES = re.compile(
-    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`]+\s*\(", re.IGNORECASE
+    rf"{BLANK}CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[\w.`$]+(?:\s*\.\s*[\w`$]+)*\s*\(",
+    re.IGNORECASE,
 )
 BEGIN = re.compile(rf"{BLANK}BEGIN\s+(?:NOT\s+ATOMIC\s+)?", re.IGNORECASE)
 END = re.compile(rf"{BLANK}END\s*", re.IGNORECASE)
@@ -196,6 +199,53 @@ CONTROL = re.compile(
     re.IGNORECASE,
 )
 """Statements of an SQL script that are no plain SQL."""
+
+
+VIEW = re.compile(
+    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?TEMP(?:ORARY)?\s+VIEW\s+`?(?P<name>\w+)`?\s+AS\s+"
+    r"(?P<query>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+WITH = re.compile(rf"{BLANK}WITH\b", re.IGNORECASE)
+
+
+def temporary_view(text: str) -> tuple[str, str] | None:
+    """Return the name, in lower case, and the query of a temporary view; None if a statement
+    creates none, or one that reads itself, which Spark refuses.
+
+    Examples
+    --------
+    >>> temporary_view("CREATE OR REPLACE TEMP VIEW S AS SELECT 1 AS id")
+    ('s', 'SELECT 1 AS id')
+    >>> temporary_view("CREATE OR REPLACE TEMP VIEW s AS SELECT * FROM s") is None
+    True
+    """
+    found = VIEW.fullmatch(text)
+    if found is None or _names(found["query"], found["name"]):
+        return None
+    return found["name"].lower(), found["query"]
+
+
+def _names(text: str, view: str) -> bool:
+    """Return whether a text has a name without a schema."""
+    return re.search(rf"(?<![.\w]){re.escape(view)}\b", text, re.IGNORECASE) is not None
+
+
+def with_views(statement: str, views: Mapping[str, str]) -> str:
+    """Return the statement with the views that it names as common table expressions.
+
+    Examples
+    --------
+    >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
+    'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
+    """
+    named = {name: query for name, query in views.items() if _names(statement, name)}
+    if not named:
+        return statement
+    listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())
+    if begun := WITH.match(statement):
+        return f"WITH {listed},{statement[begun.end() :]}"
+    return f"WITH {listed} {statement}"
 
 
 def split_inserts(text: str) -> tuple[str, ...]:
@@ -259,13 +309,14 @@ def without_block(
 def _branches(*statements: tuple[int, str]) -> Iterator[tuple[int, str]]:
     """Yield the statements in the branches of IF, and the conditions."""
     for place, text in statements:
-        at, rest = place, text
-        while found := BRANCH.match(rest):
+        at = 0
+        while found := BRANCH.match(text, at):
             if found["if"]:
-                yield at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
-            at, rest = at + found.end(), rest[found.end() :]
+                yield place + at, re.sub(r"^\s*ELSE(?=IF)", "", found[0], flags=re.IGNORECASE)
+            at = found.end()
+        rest = text[at:]
         if rest.strip():
-            yield at, rest
+            yield place + at, rest
 
 
 def creates_table(text: str) -> bool:

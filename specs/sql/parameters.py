@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from isolitmus.model.sql.types import type_named
 from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
@@ -44,16 +45,19 @@ CLOCKS = ("current_date()", "current_timestamp()")
 SAME = {"now": "current_timestamp", "curdate": "current_date"}
 """Other names of these functions."""
 PIECE = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/"""
+    r"""'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z)|`[^`]*`|--[^\n]*|/\*.*?(?:\*/|\Z)"""
     r"|(?<![:\w)\]]):(?P<name>[A-Za-z_]\w*)"
     r"|(?<![.\w])(?:(?P<clock>current_date|current_timestamp)\b(?:\s*\(\s*\))?"
     r"|(?P<other>now|curdate)\s*\(\s*\))",
     re.DOTALL | re.IGNORECASE,
 )
 """Quoted text or comment, in which a colon has no meaning; a parameter; or a function of the clock.
+
+Quotes and comments without an end last to the end of the text: otherwise a search would begin anew
+at each, and read the rest of the text again.
 """
 SPACES = re.compile(r"\s+")
-BLANK = r"(?:\s|--[^\n]*(?:\n|$)|/\*(?s:.*?)\*/)*"
+BLANK = r"(?:\s++|--[^\n]*+(?:\n|\Z)|/\*(?s:.*?)\*/)*+"
 """Blanks and comments before a statement."""
 
 
@@ -117,7 +121,7 @@ def bind_text(
     values : mapping of str to Value
         Value of each parameter.
     types : mapping of str to Type, optional
-        Types of parameters that are expressions, for NULL as their value.
+        Types of the parameters, for NULL as their value.
 
     Examples
     --------
@@ -138,7 +142,7 @@ def bind_text(
         name = _parameter_name(found)
         if name not in values:
             return found[0]
-        if values[name] is None and types and is_unnamed(name):
+        if values[name] is None and types and type_named(types[name]) is not None:
             return f"CAST(NULL AS {types[name]})"
         return spark_literal(values[name])
 
@@ -146,9 +150,9 @@ def bind_text(
 
 
 LITERAL = (
-    r"NULL|TRUE|FALSE|\d+(?:\.\d+)?|\(-\d+(?:\.\d+)?\)"
+    r"NULL|TRUE|FALSE|\d++(?:\.\d++)?|\(-\d+(?:\.\d+)?\)"
     r"|CAST\((?:'[^']*'|NULL) AS [A-Z]+(?:\(\d+,\d+\))?\)"
-    r"|(?:DATE |TIMESTAMP )?'(?:[^']|'')*'"
+    r"|(?:DATE |TIMESTAMP )?'(?:[^']|'')*+'"
 )
 """A literal of `spark_literal`."""
 
@@ -233,7 +237,7 @@ def strip_end(sql: str) -> str:
     plain = PIECE.sub(
         lambda piece: " " * len(piece[0]) if piece[0].startswith(("--", "/*")) else piece[0], sql
     )
-    return sql[: len(re.sub(r"[\s;]+\Z", "", plain))]
+    return sql[: len(re.sub(r"(?<![\s;])[\s;]++\Z", "", plain))]
 
 
 def parameter_places(sql: str) -> dict[str, list[int]]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["parse_one", "parse_sql", "quiet_logging"]
 
 LITERAL = re.compile(
-    r"""(?P<skip>--[^\n]*|/\*.*?\*/|`[^`]*`|(?<!\w)r'[^']*'|(?<!\w)r"[^"]*")"""
-    r"""|(?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")""",
+    r"""(?P<skip>--[^\n]*|/\*.*?(?:\*/|\Z)|`[^`]*`|(?<!\w)r'[^']*'|(?<!\w)r"[^"]*")"""
+    r"""|(?P<text>'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+")|['"].*""",
     re.DOTALL | re.IGNORECASE,
 )
 """Comment or quoted name, which contains no string literal; or a string literal, doubled quotes

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["infer_result_columns", "uncertain_columns"]
 
 CONDITIONS = ("where", "having", "qualify", "order", "limit")
-FRACTION = re.compile(r"0*(?P<whole>\d*)\.(?P<part>\d*)")
+FRACTION = re.compile(r"0*+(?P<whole>\d*+)\.(?P<part>\d*)")
 SMALL = ("TINYINT", "SMALLINT")
 """Integer types of which the model knows nothing but their names."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN")

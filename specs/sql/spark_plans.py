@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 PLAIN = re.compile(r"[A-Za-z_]\w*")
-QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+QUOTED = r"'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z)"
 CASTS = (
     (re.compile(r"\bCAST\((-?\d+) AS (?:BIGINT|INT)\)"), r"\1"),
     (re.compile(r"\bCAST\(('\d{4}-\d\d-\d\d') AS DATE\)"), r"DATE \1"),

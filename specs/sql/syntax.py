@@ -152,7 +152,7 @@ def _plain(node: exp.Expr) -> exp.Expr | None:
 
 Trees = dict[tuple[int, int | None], exp.Expr]
 VERB = re.compile(
-    rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]+\s*\.\s*)+)",
+    rf"{BLANK}(?:OPTIMIZE|REORG\s+TABLE|VACUUM)\s+((?:(?!delta\s*\.)[\w`]++\s*+\.\s*+)+)",
     re.IGNORECASE,
 )
 """OPTIMIZE, REORG or VACUUM, with the database of its table."""
@@ -188,7 +188,7 @@ EMPTY: Mapping[type[exp.Expr], _Wanted] = {
     ),
 }
 TRANSACT = re.compile(
-    r"\bSELECT\s+TOP\s*\(?\s*\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\("
+    r"\bSELECT\s+TOP\s*+(?:\(\s*+)?\d|\bCOUNT_BIG\s*\(|\[[A-Za-z_]\w*\]|\bWITH\s*\("
     r"|\(\s*(?:NOLOCK|HOLDLOCK|UPDLOCK)\s*\)",
     re.IGNORECASE,
 )

@@ -13,11 +13,11 @@ from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql.query import items_of
 from isolitmus.specs.sql.definitions import (
-    BETWEEN,
     INIT,
     RESERVED,
     TABLE,
     DefinitionReader,
+    listed_columns,
     property_pairs,
 )
 from isolitmus.specs.sql.parameters import bind_text
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 HEAD = (
-    r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s+)?"
+    r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s++)?"
     + TABLE
 )
 CLAUSES = (
@@ -46,11 +46,11 @@ CLAUSES = (
     r"LOCATION\s+(?P<location>'[^']*'|\"[^\"]*\")",
 )
 ANY_CLAUSE = "|".join(re.sub(r"\?P<\w+>", "?:", one) for one in CLAUSES)
-COLUMNS = r"\s*(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?"
+COLUMNS = r"\s*+(?:\((?P<columns>(?:[^()]|\([\d\s,]*\))*)\))?"
 FORM = re.compile(
-    HEAD + COLUMNS + r"\s*USING\s+DELTA\b"
-    rf"(?P<clauses>(?:\s*(?:{ANY_CLAUSE}))*)"
-    r"\s*(?:AS\b(?P<query>.*\S))?\s*",
+    HEAD + COLUMNS + r"\s*+USING\s+DELTA\b"
+    rf"(?P<clauses>(?:\s*+(?:{ANY_CLAUSE}))*+)"
+    r"\s*+(?:AS\b(?P<query>.*\S))?\s*",
     re.IGNORECASE | re.DOTALL,
 )
 CLONE = re.compile(
@@ -112,7 +112,7 @@ def without_location(text: str) -> tuple[str, str]:
     if found is None:
         return text, ""
     start, end = found.span("clauses")
-    clause = re.search(rf"\s*({CLAUSES[-1]})", text[start:end], re.IGNORECASE)
+    clause = re.search(rf"(?<!\s)\s*+({CLAUSES[-1]})", text[start:end], re.IGNORECASE)
     if clause is None:
         return text, ""
     return text[: start + clause.start()] + text[start + clause.end() :], clause[1]
@@ -166,7 +166,7 @@ class TableCreationReader(DefinitionReader):
         if found["query"] is not None and found["columns"] is None:
             query = self.selected(schema, select_of(self.syntax))
         elif found["query"] is None and found["columns"] is not None:
-            columns = BETWEEN.split(found["columns"])
+            columns = listed_columns(found["columns"])
             declared = tuple(" ".join(c.replace("`", "").split()).lower() for c in columns)
             self.same(schema, "its columns are", declared, _columns(schema))
         else:

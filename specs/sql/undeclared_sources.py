@@ -50,14 +50,15 @@ UNPARSED = re.compile(
 options of a table.
 """
 INTO = re.compile(
-    rf"(?P<before>{BLANK}WITH\b.*?\)\s*)?(?P<head>{BLANK}INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?"
-    r"(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?(?:\s+PARTITION\s*\([^()]*\))?(?:\s+BY\s+NAME"
-    r"|\s*\((?!\s*(?:SELECT|WITH|FROM|TABLE|VALUES)\b)[^()]*\))?\s*)"
+    rf"(?P<before>{BLANK}WITH\b.*?\)\s*+)?(?P<head>{BLANK}INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?"
+    r"(?:`?\w++`?\s*+\.\s*+)*+`?(?P<table>\w+)`?(?:\s+PARTITION\s*\([^()]*\))?(?:\s+BY\s+NAME"
+    r"|\s*\((?!\s*(?:SELECT|WITH|FROM|TABLE|VALUES)\b)[^()]*\))?\s*+)"
     r"(?P<query>\(?\s*(?:SELECT|WITH|FROM|TABLE|VALUES)\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
 USING = re.compile(
-    rf"(?P<head>{BLANK}MERGE\b.*?\bINTO\s+(?:`?\w+`?\s*\.\s*)*`?(?P<table>\w+)`?\b.*?\bUSING\s*)\(",
+    rf"(?P<head>{BLANK}MERGE\b(?:(?!\bINTO\s).)*+\bINTO\s++"
+    r"(?:`?\w++`?\s*+\.\s*+)*+`?(?P<table>\w++)`?.*?\bUSING\s*+)\(",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -6,13 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
 
-from isolitmus.checker.lint import answer_cache
 from isolitmus.model.lint_rule import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -288,22 +288,36 @@ def test_a_baseline_knows_findings_by_what_they_say(folder, call):
 # Cache
 
 
-def test_answers_are_kept(folder, call, monkeypatch):
+@pytest.fixture
+def kept(tmp_path_factory, monkeypatch):
+    """The folder of answers in the user's cache."""
+    home = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    return home / "isolitmus" / "lint"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The pairs of statements that are asked about."""
     from isolitmus.checker.workloads.prediction import PairPredictor
 
-    first = found(call)
-    cache = folder / ".isolitmus_cache"
-    assert {path.name for path in cache.iterdir()} == {".gitignore", "CACHEDIR.TAG", "answers.json"}
-    assert (cache / ".gitignore").read_text("utf-8") == "*\n"
-    assert (cache / "CACHEDIR.TAG").read_text("utf-8").startswith("Signature: 8a477f597d28d172789")
-    asked = []
+    pairs = []
     really = PairPredictor.pair
 
     def counted(self, loser, winner):
-        asked.append((loser.name, winner.name))
+        pairs.append((loser.name, winner.name))
         return really(self, loser, winner)
 
     monkeypatch.setattr(PairPredictor, "pair", counted)
+    return pairs
+
+
+def test_answers_are_kept(folder, call, kept, asked):
+    first = found(call)
+    (path,) = kept.iterdir()
+    assert {one.name for one in folder.iterdir()} == {"tables.sql", "dedupe.sql", "append.sql"}
+    assert [one.stat().st_mode & 0o777 for one in (kept.parent, kept)] == [0o700, 0o700]
+    asked.clear()
     assert found(call) == first
     assert asked == []
     assert found(call, ".", "--no-cache") == first
@@ -312,31 +326,25 @@ def test_answers_are_kept(folder, call, monkeypatch):
     asked.clear()
     found(call)
     assert sorted(asked) == [("append", "append"), ("append", "dedupe"), ("dedupe", "append")]
+    assert [*kept.iterdir()] == [path]
 
 
-@pytest.mark.parametrize("damage", ["cut", "edited", "other release", "other code", "binary"])
-def test_a_foreign_cache_is_ignored(folder, call, monkeypatch, damage):
-    first = found(call)
-    path = folder / ".isolitmus_cache" / "answers.json"
-    text = path.read_text("utf-8")
-    assert '"when"' in text
-    match damage:
-        case "cut":
-            path.write_text(text[: len(text) // 2], "utf-8")
-        case "edited":
-            path.write_text(text.replace('"when"', '"never"'), "utf-8")
-        case "other release":
-            path.write_text(text.replace('"isolitmus_cache": 1', '"isolitmus_cache": 0'), "utf-8")
-        case "other code":
-            monkeypatch.setattr(answer_cache, "code_digest", lambda: "other")
-        case "binary":
-            path.write_bytes(b"\xff\x00")
-    assert found(call) == first
-
-
-def test_a_cache_that_cannot_be_written_changes_nothing(folder, call):
-    (folder / ".isolitmus_cache").write_text("a file", "utf-8")
+def test_what_a_repository_says_is_no_answer(folder, call, kept, asked):
+    """A cache that a commit can hold, with every word ``never``, and right digests."""
+    assert found(call)[0] == 1
+    asked.clear()
+    (path,) = kept.iterdir()
+    head, body = path.read_text("utf-8").splitlines()
+    body = body.replace('"when"', '"never"').replace('"always"', '"never"')
+    digest = sha256(body.encode()).hexdigest()
+    lie = json.dumps({**json.loads(head), "digest": digest}) + f"\n{body}\n"
+    (folder / ".isolitmus_cache").mkdir()
+    (folder / ".isolitmus_cache" / "answers.json").write_text(lie, "utf-8")
+    path.unlink()
     assert rules(found(call)[1]) == BOTH
+    assert len(asked) == 4
+    path.write_text(lie, "utf-8")
+    assert found(call)[0] == 0  # it would have been believed
 
 
 # Formats
@@ -593,6 +601,52 @@ def test_the_steps_of_the_action_run(folder):
     assert "Protocol: delta-write-serializable" in done.stdout
     assert json.loads((folder / "lint.sarif").read_text("utf-8"))["version"] == "2.1.0"
     assert (folder / "summary").read_text("utf-8").startswith("## isolitmus lint\n")
+
+
+@pytest.mark.parametrize(
+    "paths", ["models jobs", "models\njobs\n", "models\r\njobs", "\n  models\n\n\tjobs  \n"]
+)
+def test_paths_of_the_action_on_several_lines(tmp_path, paths):
+    """With an ``isolitmus`` that writes down its arguments."""
+    (tmp_path / "isolitmus").write_text('#!/bin/sh\nprintf "%s|" "$@" >>calls\necho >>calls\n')
+    (tmp_path / "isolitmus").chmod(0o755)
+    (lint,) = (step["run"] for step in steps()[1] if step["name"] == "Lint")
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", lint],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PATHS": paths,
+            "ARGUMENTS": "",
+            "SARIF": "a.sarif",
+            "SUMMARY": "true",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        },
+        check=False,
+    )
+    assert done.returncode == 0
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert len(calls) == 3
+    assert all(call.endswith("|--|models|jobs|") for call in calls)
+
+
+def test_pip_of_the_action_imports_nothing_of_the_repository(tmp_path):
+    """pip is asked for a package that is there, so that it needs no network."""
+    (install,) = (step["run"] for step in steps()[1] if step["name"] == "Install isolitmus")
+    for name in ("pip", "select", "signal", "typing"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w').close()")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", install],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "PACKAGE": "pip", "FOLDER": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_the_hook_of_pre_commit():

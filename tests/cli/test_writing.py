@@ -16,7 +16,7 @@ import pytest
 
 from isolitmus.cli.main import VERBS
 from isolitmus.specs.disk import output_files as writing
-from isolitmus.specs.disk.output_files import only_writer, write_whole
+from isolitmus.specs.disk.output_files import LineAppender, only_writer, write_whole
 
 WRITERS = {
     ("separate", "save"): ["serializable", "causal"],
@@ -145,14 +145,100 @@ def test_a_stop_in_the_middle_leaves_the_old_file(tmp_path, monkeypatch):
     assert [f.read_text() for f in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_link_stays_one_and_a_mode_what_it_was(tmp_path):
+def test_a_mode_stays_what_it_was(tmp_path):
     (tmp_path / "a").write_text("old")
     (tmp_path / "a").chmod(0o640)
-    (tmp_path / "link").symlink_to("a")
-    write_whole(tmp_path / "link", "new")
-    assert (tmp_path / "link").is_symlink()
+    write_whole(tmp_path / "a", "new")
     assert (tmp_path / "a").read_text() == "new"
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def names(folder):
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """The working folder, which has ``.git``, beside a file of the user."""
+    (tmp_path / "user").write_text("old")
+    folder = tmp_path / "repository"
+    (folder / ".git").mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize("target", ["../user", "../absent", ".git/absent", "loop", "/dev/full"])
+@pytest.mark.parametrize("write", [write_whole, lambda path, text: LineAppender(path).append(text)])
+@pytest.mark.usefixtures("repository")
+def test_nothing_is_written_through_a_link(target, write):
+    Path("loop").symlink_to("loop")
+    Path("page").symlink_to(target)
+    with pytest.raises(
+        writing.IsolitmusError, match=f"^cannot write page: it is a link to {target}"
+    ):
+        write(Path("page"), "new")
+    with pytest.raises(writing.IsolitmusError, match="it is a link"), only_writer(Path("page")):
+        pass
+    assert Path("../user").read_text() == "old"
+    assert names("..") == ["repository", "user"]
+    assert names(".git") == []
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["with .git", "without .git"])
+def test_a_linked_folder_that_leads_out_is_not_written_in(repository, inside):
+    if not inside:
+        (repository / ".git").rmdir()
+    Path("out").symlink_to("..")
+    for path in (Path("out/user"), Path("out/new/user"), repository / "out" / "user"):
+        with pytest.raises(writing.IsolitmusError, match=r"out is a link to \.\., through which"):
+            write_whole(path, "new")
+        with pytest.raises(writing.IsolitmusError), only_writer(path.parent / "x", folder=True):
+            pass
+    assert Path("../user").read_text() == "old"
+    assert names("..") == ["repository", "user"]
+    Path("build").mkdir()
+    Path("report").symlink_to("build")
+    write_whole(Path("report/page"), "new")
+    assert Path("build/page").read_text() == "new"
+
+
+@pytest.mark.usefixtures("repository")
+def test_a_lock_is_no_link():
+    Path(".page.lock").symlink_to("../absent")
+    with (
+        pytest.raises(writing.IsolitmusError, match="cannot write page"),
+        only_writer(Path("page")),
+    ):
+        pass
+    assert names("..") == ["repository", "user"]
+
+
+def test_a_link_above_the_working_folder_is_the_users_own(tmp_path, monkeypatch):
+    (tmp_path / "disk" / "work").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("disk")
+    monkeypatch.chdir(tmp_path / "home" / "work")
+    write_whole(tmp_path / "home" / "work" / "page", "new")
+    assert (tmp_path / "disk" / "work" / "page").read_text() == "new"
+
+
+def test_one_place_opens_files_for_writing():
+    """Whatever a person names is written by ``output_files``; others write into folders they made."""
+    others = {
+        "conformance/delta/jvm.py", "conformance/delta/raw_commits.py",
+        "conformance/deltalake/environment.py", "conformance/observations/concurrent_writers.py",
+        "conformance/postgres/server.py", "conformance/pyspark_jobs/child.py",
+        "conformance/pyspark_jobs/function_runs.py", "pipeline/spark.py",
+    }  # fmt: skip
+    root = Path(__file__).parents[2]
+    pattern = r"write_text\(|write_bytes\(|open\([^)\n]*\"[waxr]b?\+?\"|O_CREAT\b(?! \|)|ZipFile\(|touch\("
+    writing_files = {
+        path.relative_to(root).as_posix()
+        for top in ("model", "specs", "checker", "conformance", "pipeline", "cli")
+        for path in (root / top).rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if (found := re.search(pattern, line)) and '"r' not in found[0] and "..." not in line
+    }
+    assert writing_files - {"specs/disk/output_files.py"} == others
 
 
 @pytest.mark.slow

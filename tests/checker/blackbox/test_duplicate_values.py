@@ -283,3 +283,77 @@ def test_orders_and_writers_that_do_not_explain_what_was_read_are_refused():
     assert not find_misattributed_read(seen)
     assert "read x = 1" in find_misattributed_read(replace(seen, writer=np.array([1])))
     assert "read x = 1" in find_misattributed_read(attribute_reads(history))
+
+
+NEVER = 1_000
+"""End of a transaction whose answer was lost."""
+
+
+@st.composite
+def timed(draw):
+    """A history with times, in which the answers of some transactions of unknown end were lost."""
+    history = draw(drawn(ends=(COMMITTED, COMMITTED, UNKNOWN, UNKNOWN, ABORTED)))
+    clock, spans = {}, []
+    for session, status in zip(history.session.tolist(), history.status.tolist(), strict=True):
+        began = clock.get(session, 0) + draw(st.integers(0, 4))
+        clock[session] = began + draw(st.integers(1, 6))
+        lost = status == UNKNOWN and draw(st.integers(0, 3)) > 0
+        spans.append((began, NEVER if lost else clock[session]))
+    started, ended = np.array(spans).T
+    return replace(history, started=2 * started, ended=2 * ended + 1)
+
+
+def some_order(history, *, in_time):
+    """Whether an order of the committed and some unknown transactions gives every read."""
+    status = history.status.tolist()
+    plans = [
+        [(history.is_write[o], history.key[o], history.value[o]) for o in range(first, last)]
+        for first, last in zip(history.first[:-1], history.first[1:], strict=True)
+    ]
+
+    def comes_before(one, other):
+        timely = in_time and history.ended[one] < history.started[other]
+        return timely or (one < other and history.session[one] == history.session[other])
+
+    def after(number, state):
+        state = dict(state)
+        for is_write, key, value in plans[number]:
+            if is_write:
+                state[key] = value
+            elif state.get(key, INITIAL) != value:
+                return None
+        return state
+
+    def extends(state, left):
+        return not left or any(
+            (later := after(number, state)) is not None and extends(later, left - {number})
+            for number in left
+            if not any(comes_before(other, number) for other in left - {number})
+        )
+
+    lost = [number for number, end in enumerate(status) if end == UNKNOWN]
+    sure = {number for number, end in enumerate(status) if end == COMMITTED}
+    return any(
+        extends({}, frozenset(sure | {n for n, counts in zip(lost, some, strict=True) if counts}))
+        for some in product([False, True], repeat=len(lost))
+    )
+
+
+@given(timed(), st.booleans())
+def test_an_order_of_all_is_found_if_there_is_one(history, in_time):
+    """Values written again, unknown ends and lost answers, against every order in real time."""
+    judged = judge_recorded(history, "strict-serializable" if in_time else "serializable")
+    expected = "allowed" if some_order(history, in_time=in_time) else "forbidden"
+    assert judged.verdict == expected
+    assert str(explain_record(judged, Budget())) == expected
+
+
+def test_a_writer_whose_answer_was_lost_keeps_to_real_time():
+    """Three wrote 0, two of them after the reader had ended, and the third one had to read it."""
+    history = RegisterHistory(
+        ("x",), ("s", "t", "u"), np.array([0, 1, 2]), np.array([UNKNOWN, UNKNOWN, COMMITTED]),
+        np.array([0, 1, 3, 4]), np.array([True, False, True, False]), np.zeros(4, int),
+        np.zeros(4, int), np.arange(1, 5), np.array([6, 4, 0]), np.array([NEVER, NEVER, 5]),
+    )  # fmt: skip
+    assert judge_recorded(history, "strict-serializable").verdict == "forbidden"
+    assert judge_recorded(history, "serializable").verdict == "allowed"

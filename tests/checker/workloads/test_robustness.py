@@ -331,6 +331,61 @@ def test_the_logs_order_alone_explains_the_logs_promise():
     )
 
 
+DRAWN = (
+    "UPDATE t SET x = 1 WHERE part = 0", "UPDATE t SET part = 1 WHERE part = 0",
+    "INSERT INTO t SELECT 2, max(x), 1 FROM t WHERE part = 0", "DELETE FROM t WHERE part = 1",
+    "INSERT INTO t SELECT id, x, 1 FROM t WHERE part = 0", "INSERT INTO t VALUES (1, 1, 0)",
+    "INSERT INTO t REPLACE WHERE part = 0 SELECT id, x, part FROM t WHERE part = 0",
+)  # fmt: skip
+READERS = ("SELECT sum(x) FROM t", "SELECT count(*) FROM t WHERE part = 0")
+
+
+def drawn_run(statements, steps, under):
+    """The run of statements a, b, … with starts and commits in this order; None if refused."""
+    text = "\n".join(f'{name} = "{sql}"' for name, sql in zip("abcd", statements, strict=False))
+    schedule = " ".join(
+        f"{name}.{'commit' if name in steps[:k] else 'start'}" for k, name in enumerate(steps)
+    )
+    test = read_litmus(
+        f'title = "T"\nschedule = "{schedule}"\n{TABLE}'
+        f'init = ["INSERT INTO t VALUES (1, 1, 0)"]\n[transactions]\n{text}\n',
+        "drawn",
+    )
+    return run(test, protocol(under))
+
+
+def explained_promises(judged):
+    """The promises that each run keeps, by its conflicts or by the values of an order."""
+    return [
+        not isinstance(judged.levels[promise], Forbidden) or keeping_orders(promise, judged) != ()
+        for promise in PROMISES
+    ]
+
+
+def test_an_order_of_the_log_explains_the_weaker_promises():
+    """The REPLACE misses a row that the INSERT wrote, and writes an equal one."""
+    steps = ["a", "b", "b", "c", "a", "c"]
+    judged = drawn_run((DRAWN[-1], DRAWN[-2], READERS[0]), steps, WEAK)
+    assert isinstance(judged.levels["update-serializable"], Forbidden)
+    assert [keeping_orders(one, judged) for one in PROMISES[1:]] == [("b a",), ("b a",)]
+
+
+@given(
+    st.lists(st.sampled_from(DRAWN), min_size=1, max_size=2),
+    st.sampled_from(READERS),
+    st.sampled_from((WEAK, "delta-snapshot-isolation")),
+    st.data(),
+)
+def test_what_keeps_a_promise_keeps_the_weaker_ones(writers, reader, under, data):
+    statements = (*writers, reader)
+    steps = data.draw(st.permutations([*"abcd"[: len(statements)]] * 2))
+    try:
+        kept = explained_promises(drawn_run(statements, steps, under))
+    except IsolitmusError:
+        return
+    assert kept == sorted(kept, reverse=True)
+
+
 def _jobs(ddl, **jobs):
     tables = ", ".join(f'"{one}"' for one in ddl)
     return read_workload(

@@ -353,7 +353,7 @@ def test_the_query_gives_the_columns_of_an_incremental_model_that_looks_at_its_t
 
 def test_a_table_that_a_hook_creates_is_declared(tmp_path):
     def creates(nodes):
-        code = "create table if not exists ops.run_log (project string, at timestamp) using delta"
+        code = "create table if not exists dev.run_log (project string, at timestamp) using delta"
         key = "operation.shop.shop-on-run-start-0"
         start = {**nodes[key.replace("start", "end")], "unique_id": key, "name": key[15:]}
         nodes[key] = {**start, "alias": key[15:], "raw_code": code, "compiled_code": code}

@@ -1,0 +1,62 @@
+"""Patterns of paths: ``*`` and ``?`` within one name, ``**`` for any number of folders.
+
+A pattern is an automaton whose states are its parts: a path is read once, name by name, so that a
+pattern of many ``**`` costs no more than its length times that of the path.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from isolitmus.model.wildcards import wildcard_expression
+
+__all__ = ["matches_path"]
+
+
+def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
+    """Return whether a pattern matches a path, or with `below` a path or a folder above it.
+
+    Examples
+    --------
+    >>> matches_path("models/**/old_*.sql", "models/a/b/old_x.sql")
+    True
+    >>> matches_path("models", "models/a.sql"), matches_path("models", "models/a.sql", below=True)
+    (False, True)
+    >>> matches_path("models/**", "models"), matches_path("models/**", "models/a/b.sql")
+    (False, True)
+    """
+    parts = _parts(pattern)
+    end = len(parts)
+    states = _with_skipped({0}, parts)
+    for name in path.split("/"):
+        states = _with_skipped(
+            {
+                state + (part is not None)
+                for state in states
+                if state < end and ((part := parts[state]) is None or part.fullmatch(name))
+            },
+            parts,
+        )
+        if below and (end in states or (end - 1 in states and parts[-1] is None)):
+            return True
+        if not states:
+            return False
+    return end in states or (end - 1 in states and parts[-1] is None)
+
+
+def _with_skipped(states: set[int], parts: tuple[re.Pattern[str] | None, ...]) -> set[int]:
+    """Return the states with those after a ``**`` that stands for no folder."""
+    last = len(parts) - 1
+    return states | {k + 1 for k in states if k < last and parts[k] is None}
+
+
+@cache
+def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
+    """Return the pattern of each name; None for ``**``, of which adjacent ones are one."""
+    names = pattern.split("/")
+    return tuple(
+        None if name == "**" else re.compile(wildcard_expression(name, "*", "?"), re.DOTALL)
+        for k, name in enumerate(names)
+        if name != "**" or names[k - 1 : k] != ["**"]
+    )

@@ -1,0 +1,367 @@
+"""Names of the tables of a workload: full names, and the plain names by which statements are read.
+
+Statements are read with names of one part (``specs.sql``). Where the last parts of two declared
+tables are the same, or a statement names a table of another schema, each relation gets a name of
+its own here, and the texts are changed before they are read. Different literal parts are different
+tables. A name that lacks parts is the one declared table that it fits, and a placeholder has one
+value in all texts. Where a name may be one of several tables, the statement is not understood.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlglot import expressions as exp
+
+from isolitmus.specs.sql.parameters import BLANK
+from isolitmus.specs.sql.relations import (
+    NAME,
+    RelationName,
+    Session,
+    hide_pieces,
+    name_of_node,
+    relation_name,
+    target_node,
+    text_tree,
+    with_schema,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+__all__ = [
+    "NamedTexts",
+    "TableNames",
+    "created_name",
+    "created_text",
+    "name_texts",
+    "text_after_name",
+]
+
+CREATED = re.compile(
+    rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    rf"(?P<name>{NAME})",
+    re.IGNORECASE,
+)
+VERB = re.compile(
+    rf"{BLANK}(?:OPTIMIZE|VACUUM|(?:REORG|ALTER|TRUNCATE|CACHE|CACHE\s+LAZY|ANALYZE|REFRESH)\s+TABLE"
+    r"|RESTORE(?:\s+TABLE)?|COMMENT\s+ON\s+TABLE|DROP\s+TABLE(?:\s+IF\s+EXISTS)?|COPY\s+INTO"
+    rf"|FSCK\s+REPAIR\s+TABLE|(?:MSCK\s+)?REPAIR\s+TABLE|UPDATE|DELETE\s+FROM)\s+(?P<name>{NAME})",
+    re.IGNORECASE,
+)
+"""Statements with one table, which sqlglot does not parse, or not all."""
+
+
+def created_name(text: str) -> RelationName | None:
+    """Return the full name of the table that a CREATE TABLE creates.
+
+    Examples
+    --------
+    >>> created_name("CREATE TABLE IF NOT EXISTS a.B (id INT)")
+    RelationName(parts=('a', 'b'))
+    """
+    found = CREATED.match(text)
+    return None if found is None else relation_name(found["name"])
+
+
+def created_text(text: str, used: tuple[str, ...]) -> str:
+    """Return a CREATE TABLE with the schema that USE has set.
+
+    Examples
+    --------
+    >>> created_text("CREATE TABLE e (id INT)", ("bronze",))
+    'CREATE TABLE `bronze`.e (id INT)'
+    """
+    found = CREATED.match(text)
+    if found is None or not used:
+        return text
+    name = relation_name(found["name"])
+    before = with_schema(name, used).parts[: -len(name.parts)]
+    start = found.start("name")
+    return text[:start] + "".join(f"`{part}`." for part in before) + text[start:]
+
+
+def text_after_name(create: str) -> str:
+    """Return what follows the name in a CREATE TABLE.
+
+    Examples
+    --------
+    >>> text_after_name("CREATE TABLE IF NOT EXISTS a.t (id INT)")
+    ' (id INT)'
+    """
+    found = CREATED.match(create)
+    return create if found is None else create[found.end() :]
+
+
+class NamedTexts(NamedTuple):
+    """Statements of jobs with names of one part."""
+
+    statements: dict[str, list[str]]
+    """Texts of each job."""
+    originals: dict[str, str]
+    """Text as written of each text that was changed."""
+    problems: dict[str, str]
+    """Why the name of a table in a text is not understood."""
+    assumptions: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class TableNames:
+    """Declared tables by their full names.
+
+    Examples
+    --------
+    >>> names = TableNames.of(["bronze.e", "silver.e", "t"])
+    >>> names.plain
+    {RelationName(parts=('bronze', 'e')): 'bronze_e', RelationName(parts=('silver', 'e')): \
+'silver_e', RelationName(parts=('t',)): 't'}
+    >>> names.resolve(relation_name("main.silver.e")), names.resolve(relation_name("gold.e"))
+    ('silver_e', 'gold_e')
+    >>> names.resolve(relation_name("e")) is None
+    True
+    """
+
+    plain: dict[RelationName, str]
+    """Plain name of each table."""
+    contested: set[RelationName] = field(default_factory=set)
+    """Tables that several names fit which are, or may be, those of different tables."""
+
+    @classmethod
+    def of(cls, names: Iterable[str | RelationName]) -> TableNames:
+        """Return the names of declared tables, as they are written."""
+        full = [relation_name(name) if isinstance(name, str) else name for name in names]
+        last = [name.last for name in full]
+        plain: dict[RelationName, str] = {}
+        for name in dict.fromkeys(full):
+            taken = {*plain.values()} | {one for one in last if last.count(one) == 1}
+            same = sum(1 for other in dict.fromkeys(full) if other.last == name.last)
+            own = name.last if same == 1 else _joined(name.parts[-2:])
+            options = [own, _joined(name.parts), *(f"{own}_{k}" for k in range(2, len(full) + 2))]
+            plain[name] = own if same == 1 else next(one for one in options if one not in taken)
+        return cls(plain)
+
+    def fitting(self, name: RelationName) -> list[RelationName]:
+        """Return the declared tables that a name may be."""
+        return [table for table in self.plain if name.may_be(table)]
+
+    def resolve(self, name: RelationName) -> str | None:
+        """Return the plain name of a relation; None if it may be one of several.
+
+        A relation that is no declared table keeps its last part, unless a table has it.
+        """
+        tables = self.fitting(name)
+        if not tables:
+            taken = {*self.plain.values()} | {table.last for table in self.plain}
+            return name.last if name.last not in taken else _joined(name.parts[-2:])
+        if len(tables) > 1 or not tables[0].agrees(name) or tables[0] in self.contested:
+            return None
+        return self.plain[tables[0]]
+
+    def add_uses(self, names: Collection[RelationName]) -> None:
+        """Find the tables that names of different relations fit."""
+        for table in self.plain:
+            uses = [name for name in names if table.agrees(name)]
+            if any(not a.agrees(b) for k, a in enumerate(uses) for b in uses[:k]):
+                self.contested.add(table)
+
+    def renamed_creation(self, text: str) -> str:
+        """Return a CREATE TABLE with the plain name of its table."""
+        found = CREATED.match(text) if isinstance(text, str) else None
+        name = None if found is None else relation_name(found["name"])
+        if found is None or name is None or self.plain.get(name, name.last) == name.last:
+            return text
+        return text[: found.start("name")] + self.plain[name] + text[found.end("name") :]
+
+    def reason(self, name: RelationName) -> str:
+        """Return why a name is not understood, and what would be."""
+        tables = self.fitting(name)
+        listed = " or ".join(map(str, tables))
+        if len(tables) == 1 and tables[0] in self.contested:
+            return (
+                f"names of different tables fit the declared table {listed}, one of them '{name}';"
+                " declare each with its schema"
+            )
+        return f"'{name}' may be {listed}; write its schema, or the name as it is declared"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return re.sub(r"\W+", "_", "_".join(parts)).strip("_") or "t"
+
+
+def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTexts:
+    """Return the statements of jobs with plain names of their tables.
+
+    Parameters
+    ----------
+    names : TableNames
+        Declared tables; what is found of their uses is added.
+    jobs : mapping of str to sequence of str
+        Statements of each job, in their order.
+
+    Examples
+    --------
+    >>> names = TableNames.of(["bronze.e", "silver.e"])
+    >>> named = name_texts(names, {"a": ["USE silver", "INSERT INTO e SELECT e.id FROM bronze.e"]})
+    >>> named.statements["a"][1]
+    'INSERT INTO silver_e SELECT bronze_e.id FROM bronze_e'
+    """
+    texts: dict[str, list[str]] = {}
+    found = NamedTexts(texts, {}, {}, ())
+    places = {job: [*_placed(statements)] for job, statements in jobs.items()}
+    uses = {
+        name
+        for statements in places.values()
+        for text, used, views in statements
+        for name, _ in _named_nodes(text, used, views)
+    }
+    names.add_uses(uses)
+    plain = not names.contested and all(
+        names.resolve(name) == name.last for name in (*uses, *names.plain)
+    )
+    for job, statements in places.items():
+        texts[job] = []
+        for text, used, views in statements:
+            try:
+                changed = text if plain else _renamed(text, names, used, views)
+            except _Unclear as error:
+                found.problems[text] = str(error)
+                changed = text
+            if changed != text:
+                found.originals[changed] = text
+            texts[job].append(changed)
+    return found._replace(assumptions=tuple(_assumptions(names, uses)))
+
+
+class _Unclear(Exception):
+    """Name that may be that of several tables."""
+
+
+Placed = tuple[str, tuple[str, ...], frozenset[str]]
+"""Statement, the schema that USE has set before it, and the temporary views of its session."""
+
+
+def _placed(statements: Sequence[str]) -> Iterator[Placed]:
+    """Yield each statement with what those before it set."""
+    session = Session()
+    for text in statements:
+        yield text, session.used, frozenset(session.definitions)
+        session = session.after(text)
+
+
+def _named_nodes(
+    text: str, used: tuple[str, ...], views: Collection[str]
+) -> Iterator[tuple[RelationName, tuple[int, int] | exp.Table]]:
+    """Yield the relations of a statement, each with its node or, without a tree, its place."""
+    tree = text_tree(text)
+    if tree is None or target_node(tree) is None:
+        verb = VERB.match(text)
+        if verb is not None:
+            yield with_schema(relation_name(verb["name"]), used), verb.span("name")
+            return
+    if tree is None:
+        return
+    is_view = isinstance(tree, exp.Create) and tree.kind != "TABLE"
+    defined = target_node(tree) if is_view else None
+    within = {query.alias.lower() for query in tree.find_all(exp.CTE)} | {*views}
+    for node in tree.find_all(exp.Table):
+        name = name_of_node(node)
+        hinted = node.find_ancestor(exp.Hint) is not None
+        if (
+            name is None
+            or hinted
+            or node is defined
+            or (len(name.parts) == 1 and name.last in within)
+        ):
+            continue
+        if "/" in name.last or "{" in name.last:  # a path
+            continue
+        yield with_schema(name, used), node
+
+
+def _renamed(text: str, names: TableNames, used: tuple[str, ...], views: Collection[str]) -> str:
+    """Return a statement with plain names; `_Unclear` if a name may be that of several tables."""
+    edits: dict[tuple[int, int], str] = {}
+    qualifiers: dict[str, set[str]] = {}
+    tree = text_tree(text)
+    stored = target_node(tree) if isinstance(tree, exp.Insert | exp.Create) else None
+    for name, node in _named_nodes(text, used, views):
+        plain = names.resolve(name)
+        if plain is None:
+            raise _Unclear(names.reason(name))
+        if isinstance(node, tuple):
+            if plain != name.last:
+                edits[node] = plain
+            continue
+        if not node.alias and node is not stored:
+            qualifiers.setdefault(name.last, set()).add(plain)
+        if plain != name.last:
+            parts = [
+                *node.this.find_all(exp.Identifier),
+                node.args.get("db"),
+                node.args.get("catalog"),
+            ]
+            edits[_span(part for part in parts if part is not None)] = plain
+    if tree is None:
+        return _checked_words(text, names, edits)
+    for column in tree.find_all(exp.Column):
+        table = column.args.get("table")
+        plains = qualifiers.get(column.table.lower(), set())
+        if table is None or not plains - {column.table.lower()}:
+            continue
+        before = [part for part in (column.args.get("catalog"), column.args.get("db")) if part]
+        if before:
+            name = RelationName(tuple(part.name.lower() for part in (*before, table)))
+            resolved = names.resolve(with_schema(name, used))
+            plains = {resolved} if resolved is not None else set()
+        if len(plains) != 1:
+            raise _Unclear(f"'{column.table}' names several tables here; give each an alias")
+        edits[_span((*before, table))] = plains.pop()
+    return _edited(text, edits)
+
+
+def _span(parts: Iterable[exp.Expr]) -> tuple[int, int]:
+    """Return the place of a name with several parts."""
+    places = [part.meta for part in parts if "start" in part.meta]
+    return min(one["start"] for one in places), max(one["end"] for one in places) + 1
+
+
+def _edited(text: str, edits: Mapping[tuple[int, int], str]) -> str:
+    for (start, end), plain in sorted(edits.items(), reverse=True):
+        text = text[:start] + plain + text[end:]
+    return text
+
+
+def _checked_words(text: str, names: TableNames, edits: Mapping[tuple[int, int], str]) -> str:
+    """Return a text that does not parse with plain names, if no other word may be one."""
+    unsure = {table.last for table, plain in names.plain.items() if plain != table.last}
+    unsure |= {table.last for table in names.contested}
+    for word in re.finditer(NAME, hide_pieces(text)):
+        inside = any(start <= word.start() < end for start, end in edits)
+        name = relation_name(word[0])
+        if not inside and unsure & {*name.parts}:
+            last = next(part for part in name.parts if part in unsure)
+            raise _Unclear(f"'{last}' may be one of several tables in a text that does not parse")
+    return _edited(text, edits)
+
+
+def _assumptions(names: TableNames, uses: Collection[RelationName]) -> Iterator[str]:
+    """Yield what is assumed of names."""
+    renamed = {table: plain for table, plain in names.plain.items() if plain != table.last}
+    if renamed:
+        listed = " and ".join(map(str, renamed))
+        yield f"{listed} are different tables; here they are {' and '.join(renamed.values())}."
+    shorter: dict[RelationName, set[RelationName]] = {}
+    for name in uses:
+        for table in names.fitting(name):
+            if table.agrees(name) and len(table.parts) != len(name.parts):
+                shorter.setdefault(table, set()).add(name)
+    for table, others in shorter.items():
+        if table not in names.contested:
+            listed = " and ".join(sorted(map(str, others)))
+            yield f"{listed} and the declared {table} are one table: what a name lacks is the same."
+    held = {part for name in (*uses, *names.plain) for part in name.parts if "$" in part}
+    if held:
+        listed = " and ".join(sorted(one.strip("$") for one in held))
+        yield f"A placeholder in a name has one value in all files: {listed}."

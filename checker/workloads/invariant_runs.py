@@ -24,6 +24,7 @@ from isolitmus.checker.workloads.counterexamples import (
 )
 from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.checker.workloads.query_witnesses import SIMPLE, computed_value, unconfirmed_query
+from isolitmus.checker.workloads.start_rows import unwritten_start_row
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.invariant import BEFORE, Reference, TableVersions
@@ -283,7 +284,8 @@ class InvariantRuns:
         tables = {name: rows for name, rows in versions[-1].items() if name in test.tables}
         expect = {self.spec.name: Expectation(outcome=outcome, tables=tables)}
         test = replace(test, name="-".join((*jobs, "violate")), expect=expect)
-        problem = printed_test_problem(test, self.spec)
+        problem = unwritten_start_row(self.workload, execution.states[0])
+        problem = problem or printed_test_problem(test, self.spec)
         if problem is not None:
             self.unconfirmed.setdefault(invariant.name, problem)
             return None

@@ -382,7 +382,7 @@ class JobReader:
             return replace(unread_job(title[0], error), name=_name(title), tables=tables)
         named = self.account.named_in(given.written, given.session)
         target = changed_table(text)
-        known = {name.lower() for name in self.schemas}
+        known = {name.lower() for name in (*self.schemas, *self.unread_tables)} - views
         return replace(
             unread_job(title[0], error),
             name=_name(title),

@@ -521,10 +521,11 @@ def sql_workload(
         raise IsolitmusError(_no_table(folder))
     label = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
+    own_last = {relation_name(table).last for table in tables}
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
         each=each, partial=partial, whole=whole, store=store,
-        unread=[one for name, one in unread_tables.items() if name not in tables],
+        unread=[one for name, one in unread_tables.items() if name not in own_last],
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     with_cells = [

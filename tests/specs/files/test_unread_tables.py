@@ -76,7 +76,7 @@ def test_statements_that_name_a_view_are_not_understood():
         clean="DELETE FROM o WHERE id = 1",
     )
     (unread,) = work.unread
-    assert (unread.name, unread.tables, unread.target) == ("copy", None, "o")
+    assert (unread.name, unread.tables, unread.target) == ("copy", {"o"}, "o")
     assert words(work)["copy", "clean"] == "unknown"
 
 

@@ -166,6 +166,14 @@ class RecordingError(IsolitmusError):
 class Disagreement(IsolitmusError):
     """Disagreement of two results that must agree: a defect to be explained."""
 
+    def report(self, statements: Iterable[str]) -> str:
+        """Return the reason why an answer about these statements is unknown.
+
+        >>> Disagreement("two executors differ").report(["load", "clean"])
+        'a defect of isolitmus: two executors differ; please report it with load and clean'
+        """
+        return f"a defect of isolitmus: {self}; please report it with {' and '.join(statements)}"
+
 
 class FrameError(IsolitmusError):
     """Relation or set that does not fit its frame."""

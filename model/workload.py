@@ -149,6 +149,23 @@ class UnreadStatement(ReadableRepr):
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadTable:
+    """Table or view that is declared, but not understood; so are statements that name it."""
+
+    name: str
+    """Its name."""
+    place: str
+    """File, line and column of what is not understood."""
+    problem: str
+    """What is not understood."""
+    is_view: bool = False
+    """True if it may stand for other tables."""
+
+    def __str__(self) -> str:
+        return f"{self.name} is declared, but not understood ({self.place}): {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
 class QueryText:
     """Query that a table of any rows stands for."""
 

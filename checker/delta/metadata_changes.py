@@ -230,10 +230,12 @@ def restore_table(
     here, there = snapshot.files(name), earlier.files
     live = {row.id: row.values for row in read.matched}
     wanted = {row.id: row.values for file in there for row in file.rows}
+    width = len(header.metadata.columns)  # a column that is added or goes rewrites no row
+    fitted = {id_: widen_row(values[:width], width) for id_, values in live.items()}
     writes = tuple(
         RowWrite(name, id_, live.get(id_), wanted.get(id_))
         for id_ in sorted(live.keys() | wanted.keys())
-        if live.get(id_) != wanted.get(id_)
+        if fitted.get(id_) != wanted.get(id_)
     )
     changed = {write.id for write in writes}
     known = {(file.path, file.dead) for file in here}

@@ -16,6 +16,7 @@ from isolitmus.checker.delta.read_set import accesses, branch_accesses
 from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.footprint import Footprint
 from isolitmus.model.delta.header import Header
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.execution import RowRead
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
@@ -52,6 +53,7 @@ RowTest = Callable[..., bool]
 DELTA_CAST = "DeltaArithmeticException"
 """Exception of casts by Delta itself, in UPDATE and MERGE; INSERT casts by Spark."""
 SPARK_CAST = "SparkArithmeticException"
+NO_TABLE = "ExtendedAnalysisException"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ class Snapshot:
         nothing: list[Row] = []
         reads: list[RowRead] = []
         for source in branch.sources:
-            result = self.query(source.query)
+            result = self._nested(source.query)
             reads += result.reads
             rows = [row for part in result.branches for row in part]
             nothing.append((None,) * len(qu.items_of(source.query[0])))
@@ -206,6 +208,22 @@ class Snapshot:
             combined = joined
         return combined, tuple(reads)
 
+    def _nested(self, query: qu.Query) -> Result:
+        """Return the result of a query that another one reads.
+
+        UndeterminedError if an expression in it fails: Spark computes only the columns and rows
+        that the query around it needs.
+        """
+        try:
+            return self.query(query)
+        except EvaluationError as error:
+            if error.exception == NO_TABLE:
+                raise
+            raise UndeterminedError(
+                f"whether a nested query fails with {error.exception} depends on the columns and"
+                " rows that the query around it needs"
+            ) from None
+
     def _contributes(self, branch: qu.Joined, side: int, file: File) -> bool:
         """Return whether a join's result has a row from a file of one of its tables.
 
@@ -222,6 +240,7 @@ class Snapshot:
         return there and any(
             tuple(evaluate(item, (row.values,)) for item in qu.items_of(table)) in found
             for row in file.rows
+            if holds(table.where, (row.values,))
         )
 
     def _bound(self, branch: qu.Branch) -> qu.Branch:
@@ -301,7 +320,7 @@ class Snapshot:
         """Return the full state of a table."""
         found = self.database.get(table)
         if found is None:
-            raise EvaluationError("ExtendedAnalysisException", f"there is no table {table}")
+            raise EvaluationError(NO_TABLE, f"there is no table {table}")
         return found
 
     def inserted(

@@ -23,6 +23,7 @@ from isolitmus.model.sql.types import RANGES
 from isolitmus.model.sql.values import NULL_PARTITIONS, literal
 from isolitmus.specs.sql.definitions import check_condition
 from isolitmus.specs.sql.parameters import marked_version, tables_by_path
+from isolitmus.specs.sql.row_statements import is_default
 from isolitmus.specs.sql.statements import syntax_of
 from isolitmus.specs.sql.table_creations import select_of
 
@@ -273,7 +274,7 @@ def planning_steps(
                     kind="TABLE",
                     replace=True,
                     properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
-                    expression=select.copy(),
+                    expression=_with_named_queries(select),
                 )
 
 
@@ -378,10 +379,41 @@ def _schema(select: exp.Select, schemas: Mapping[str, Schema]) -> Schema | None:
 
 
 def _subqueries(tree: exp.Expr) -> Iterator[exp.Select]:
-    """Yield the SELECTs inside another SELECT."""
+    """Yield the SELECTs in expressions.
+
+    The queries of FROM, JOIN and WITH become part of the query around them: Spark computes of them
+    what that query needs, row by row.
+    """
     for select in tree.find_all(exp.Select):
-        if select.find_ancestor(exp.Select) is not None:
+        outer = select.parent
+        while isinstance(outer, exp.SetOperation | exp.Paren):
+            outer = outer.parent
+        if isinstance(outer, exp.Subquery):
+            outer = outer.parent
+        in_rows = isinstance(outer, exp.From | exp.Join | exp.CTE | exp.SetOperation)
+        if not in_rows and select.find_ancestor(exp.Select) is not None:
             yield select
+
+
+def _with_named_queries(select: exp.Select) -> exp.Select:
+    """Return a copy of a SELECT with the queries of WITH around it, which it may name."""
+    around: dict[str, exp.Expr] = {}
+    inside: exp.Expr = select
+    node = select.parent
+    while node is not None:
+        if isinstance(node, exp.With):  # a query of WITH may name those before it
+            visible = node.expressions[: inside.index]
+        else:
+            given = node.args.get("with_")
+            visible = given.expressions if given is not None and given is not inside else []
+        around = {cte.alias.lower(): cte for cte in visible} | around
+        inside, node = node, node.parent
+    copied = select.copy()
+    own = copied.args.get("with_")
+    queries = [cte.copy() for cte in around.values()] + ([] if own is None else own.expressions)
+    if queries:
+        copied.set("with_", exp.With(expressions=queries))
+    return copied
 
 
 def _correlated(select: exp.Select, schemas: Mapping[str, Schema]) -> bool:
@@ -536,8 +568,12 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
         while isinstance(first, exp.Union):
             first = first.this
         first.set("with_", given)
+    _drop_unused_queries(tree)
     for hint in list(tree.find_all(exp.Hint)):
         hint.pop()
+    for assignment in [e for update in tree.find_all(exp.Update) for e in update.expressions]:
+        if isinstance(assignment, exp.EQ) and is_default(assignment.expression):
+            assignment.set("expression", exp.null())  # tables that are executed have no defaults
     for values in list(tree.find_all(exp.Values)):
         _numbered(values)
     for table in list(tree.find_all(exp.Table)):
@@ -552,6 +588,22 @@ def _tree(tree: exp.Expr, schemas: Mapping[str, Schema]) -> exp.Expr:
             table.replace(exp.Table(this=exp.to_identifier(name), alias=alias))
     stage_condition(tree, schemas)
     return _staged(tree, schemas)
+
+
+def _drop_unused_queries(tree: exp.Expr) -> None:
+    """Remove the queries of WITH that nothing names: Spark does not execute their subqueries."""
+    named = [cte for given in tree.find_all(exp.With) for cte in given.expressions]
+    while named:
+        sources = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
+        unused = [cte for cte in named if cte.alias.lower() not in sources]
+        if not unused:
+            return
+        for cte in unused:
+            given = cte.parent
+            cte.pop()
+            if not given.expressions:
+                given.pop()
+        named = [cte for cte in named if cte not in unused]
 
 
 def _numbered(values: exp.Values) -> None:

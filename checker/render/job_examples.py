@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.run_panels import ShownTable, at_every_version
 from isolitmus.checker.render.timeline import timeline_svg
-from isolitmus.model.errors import Disagreement, IsolitmusError
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.sql.parameters import any_version, bound_literals, one_line
 
@@ -96,8 +96,6 @@ def job_example(test: Litmus, protocol: str, workload: Workload) -> JobExample:
         done = judged.run
         first = next(at_every_version(test, done, judged.executor), ())
         tables = tuple(one for one in first if one.rows)
-    except Disagreement:
-        raise
     except IsolitmusError:
         pass
     return JobExample(

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.templates.expression_formulas import NoValue
+from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
@@ -36,7 +37,7 @@ from isolitmus.specs.sql.definitions import restored_version
 from isolitmus.specs.sql.parameters import bound_literals, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.templates.expression_formulas import Codes, ValueTerm
@@ -212,10 +213,16 @@ class CounterexampleDraft:
         )
         for some in islice(self._starts(), most):
             for inits, made in self._restored((*first, *some, *then), transactions):
+                ordered = self._in_file_order(inits)
                 yield Litmus(
-                    "example", title, "", self._tables(inits), inits, made, schedule,
+                    "example", title, "", self._tables(inits), ordered, made, schedule,
                     clients=clients,
                 )  # fmt: skip
+
+    def _in_file_order(self, inits: Iterable[Statement]) -> tuple[Statement, ...]:
+        """Return statements that fill tables in the order of a litmus file: table by table."""
+        order = {name: k for k, name in enumerate(self.cast.workload.tables)}
+        return tuple(sorted(inits, key=lambda one: order.get(getattr(one, "target", ""), 0)))
 
     def _tables(self, inits: Sequence[Statement]) -> dict[str, Schema]:
         """Return the tables that a test needs, as the workload declares them."""
@@ -242,13 +249,19 @@ class CounterexampleDraft:
             yield inits, transactions
             return
         before, erased = zip(*map(self._erased_row, restored), strict=True)
-        more = (*before, *inits)
-        ways = [(more, n) for n in dict.fromkeys((len(more) - 1, 1)) if 0 < n < len(more)]
-        for some, version in (*ways, ((*more, *erased), len(more))):
+        more = self._in_file_order((*before, *inits))
+        more_erased = self._in_file_order((*more, *erased))
+        earlier = {table: _versions_of(table, more) for table in restored}
+        ways: list[tuple[tuple[Statement, ...], dict[str, int]]] = []
+        for end in (-1, 0) if all(earlier.values()) else ():
+            way = more, {table: own[end] for table, own in earlier.items()}
+            ways += [way] if way not in ways else []
+        last = {table: _versions_of(table, more_erased)[-1] for table in restored}
+        for some, version in (*ways, (more_erased, last)):
             yield (
                 some,
                 {
-                    name: self.cast.read(restored_version(one.target, version))
+                    name: self.cast.read(restored_version(one.target, version[one.target]))
                     if isinstance(one, Restore)
                     else one
                     for name, one in transactions.items()
@@ -355,6 +368,15 @@ class CounterexampleDraft:
                 yield self.cast.insert(table, each)
 
 
+def _versions_of(table: str, inits: Sequence[Statement]) -> list[int]:
+    """Return the numbers of the statements that write a table, from 1, but for the last one."""
+    return [
+        number
+        for number, one in enumerate(inits, 1)
+        if not isinstance(one, Read) and one.target == table
+    ][:-1]
+
+
 def executed_part(test: Litmus) -> tuple[object, ...]:
     """Return the executed part of a test: all but its title and its expectations."""
     queries = [(name, *(q.sql for q in one.let.values())) for name, one in test.clients.items()]
@@ -405,6 +427,8 @@ class CounterexampleCheck:
         self.instances = instances
         self.protocol = protocol
         self._broken: dict[tuple[object, ...], RunResult | None] = {}
+        self.defects: dict[tuple[object, ...], Disagreement] = {}
+        """Tests on which two results differ that must agree, by the key of their pattern."""
         self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
         self._tests = 0
 
@@ -463,10 +487,10 @@ class CounterexampleCheck:
                 if found is not None and not found.explained:
                     return found
                 best = best or found
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            self.defects.setdefault(danger.key, defect)
         except (NoValue, IsolitmusError):
-            return best
+            pass
         return best
 
     def _counterexample(
@@ -475,8 +499,9 @@ class CounterexampleCheck:
         """Return the test as a counterexample, if the promise forbids its run."""
         try:
             judged = self._judged(test)
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            self.defects.setdefault(danger.key, defect)
+            return None
         except IsolitmusError:
             return None
         if judged is None:
@@ -492,14 +517,17 @@ class CounterexampleCheck:
             if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
             serial, explained = judged.serial.orders, keeping_orders(promise, judged)
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            self.defects.setdefault(danger.key, defect)
+            return None
         except IsolitmusError:
             return None
         outcome = {name: (t.outcome,) for name, t in judged.run.transactions.items()}
         expect = {self.protocol.name: Expectation(outcome=outcome, fails=(promise,))}
         title = f"{' and '.join(danger.names)}: not {promise}"
         shown = replace(test, name="-".join(danger.names), title=title, expect=expect)
+        if printed_test_problem(shown, self.protocol) is not None:
+            return None
         nulls = tuple(null_parameters(danger, test))
         return Counterexample(danger, shown, serial, explained, nulls)
 

@@ -22,6 +22,7 @@ from isolitmus.checker.workloads.counterexamples import (
     proposal_of,
     value_of,
 )
+from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.checker.workloads.query_witnesses import SIMPLE, computed_value, unconfirmed_query
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
@@ -131,8 +132,9 @@ class InvariantRuns:
                 found = self._first(invariant, draft, names)
                 if found is not None:
                     yield found
-        except Disagreement:
-            raise
+        except Disagreement as defect:
+            jobs_ = dict.fromkeys(role.statement.job for role in question.roles)
+            self.unconfirmed.setdefault(invariant.name, defect.report(jobs_))
         except (NoValue, IsolitmusError):
             return
 
@@ -281,6 +283,10 @@ class InvariantRuns:
         tables = {name: rows for name, rows in versions[-1].items() if name in test.tables}
         expect = {self.spec.name: Expectation(outcome=outcome, tables=tables)}
         test = replace(test, name="-".join((*jobs, "violate")), expect=expect)
+        problem = printed_test_problem(test, self.spec)
+        if problem is not None:
+            self.unconfirmed.setdefault(invariant.name, problem)
+            return None
         half_done = not invariant.violations(TableVersions(versions[-1], versions[0]))
         return InvariantViolation(test, jobs, broken[0], found, half_done=half_done)
 

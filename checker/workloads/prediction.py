@@ -24,6 +24,7 @@ from isolitmus.checker.workloads.pair_prediction import (
     PlainAnswer,
     pair_names,
 )
+from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.workloads.instances import Participant
     from isolitmus.checker.workloads.pair_prediction import Word
     from isolitmus.checker.workloads.simple_examples import QuestionSolver
+    from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import Workload
@@ -347,9 +349,13 @@ class PairPredictor:
             return _not_understood(loser, winner)
         if not self._names_target(loser, winner):
             return PairPrediction(loser.name, winner.name, "never")
-        return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
-            examples=self.examples
-        )
+        try:
+            return _Pair(self._formulas(loser, winner), loser, winner, self.protocol).prediction(
+                examples=self.examples
+            )
+        except Disagreement as defect:
+            why = defect.report(dict.fromkeys((loser.name, winner.name)))
+            return PairPrediction(loser.name, winner.name, "unknown", why=why)
 
     def _names_target(self, loser: JobStatement, winner: JobStatement) -> bool:
         """Return whether a statement names the table that another one writes to.
@@ -620,8 +626,15 @@ class _Pair:
                 f"{found.loser} with concurrent commit of {found.winner}: the formulas prove {name}"
                 f" impossible, but this run ends with it:\n{search.found[name].test}"
             )
-        missing = tuple(name for name in self.reached if name not in search.found)
-        if not search.found:
+        examples: dict[str, Litmus] = {}
+        for name in (name for name in self.reached if name in search.found):
+            test = search.expecting(name)
+            problem = printed_test_problem(test, self.protocol)
+            if problem is None:
+                examples[name] = test
+            search.why = problem or search.why
+        missing = tuple(name for name in self.reached if name not in examples)
+        if not examples:
             why = search.why or "no example that the solver proposes aborts"
             unless, plain = found.unless, found.not_null
             if plain is None or plain.word != "never":
@@ -630,10 +643,10 @@ class _Pair:
                 found, word="unknown", condition=(), certain=False, perhaps=missing, why=why,
                 unless=unless, not_null=plain,
             )  # fmt: skip
-        shown = [name for name in self.reached if name in search.found]
+        shown = [*examples]
         return replace(
             found,
-            examples={name: search.expecting(name) for name in shown},
+            examples=examples,
             retries={name: search.retries(name, self.reached[name]) for name in shown},
             perhaps=missing,
             why=search.why if missing else "",

@@ -370,10 +370,12 @@ class _Promises:
         if not more:
             return found
         if found.word == "safe":
-            raise Disagreement(
+            defect = Disagreement(
                 f"{found.promise} under {found.protocol} is proved, but a run violates it:"
                 f" {more[0]!r}"
             )
+            why = defect.report(more[0].danger.names)
+            return replace(found, word="unknown", why=(why,))
         if found.word == "unsafe":
             more = [one for one in more if not one.explained]
         counterexamples = sorted(
@@ -613,8 +615,9 @@ class _Asking:
             self.found.append(shown)
         else:
             self.in_vain += 1
-            self.why.append(
-                f"the pattern of {', '.join(danger.names)} is not proved impossible, and no example"
-                " of the solver violates the promise"
-            )
+            defect = None if self.trials is None else self.trials.defects.get(danger.key)
+            no_example = "no example of the solver violates the promise"
+            why = no_example if defect is None else defect.report(dict.fromkeys(danger.names))
+            pattern = f"the pattern of {', '.join(danger.names)} is not proved impossible"
+            self.why.append(f"{pattern}, and {why}" if defect is None else f"{pattern}; {why}")
         return True

@@ -9,7 +9,14 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.errors import IsolitmusError, SqlError, brief, near
+from isolitmus.model.errors import (
+    IsolitmusError,
+    LitmusError,
+    SqlError,
+    UndeterminedError,
+    brief,
+    near,
+)
 from isolitmus.model.place import Place
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
@@ -27,7 +34,7 @@ from isolitmus.model.sql.statement import (
     Vacuum,
 )
 from isolitmus.model.sql.types import NAMED_TYPES
-from isolitmus.model.workload import Job, JobStatement, UnreadStatement
+from isolitmus.model.workload import Job, JobStatement, UnreadStatement, UnreadTable
 from isolitmus.specs.files.client_file import apply_confs
 from isolitmus.specs.files.job_keys import (
     in_file,
@@ -38,6 +45,7 @@ from isolitmus.specs.files.job_keys import (
     types_in,
 )
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
+from isolitmus.specs.files.unread_tables import named_unread_table, refuse_unread_table
 from isolitmus.specs.sql.configuration import (
     SET,
     SKIPPING,
@@ -166,6 +174,8 @@ class JobReader:
     """Statements of all jobs."""
     hints: Mapping[str, Schema] = field(default_factory=dict)
     """Some columns of tables without DDL, by name in lower case."""
+    unread_tables: Mapping[str, UnreadTable] = field(default_factory=dict)
+    """Tables and views that are declared, but not understood, by name in lower case."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
     passed: list[str] = field(default_factory=list)
@@ -282,16 +292,19 @@ class JobReader:
             number += 1
             title = (name, number if several else 0)
             try:
+                with in_file(node, "sql", text):
+                    plain = plain_statement(text)
+                    refuse_unread_table(plain, _label(node, one_given.written), self.unread_tables)
                 one = self.accounted(title, one_given, node, _ReadWith(types, let, confs))
-            except SqlError as error:
-                problem = begun_wrong(error, text, place, node.source)
+                changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
+            except (LitmusError, SqlError) as error:
+                problem = begun_wrong(_placed(error, node, text), text, place, node.source)
                 left_out = replace(
                     self._unread(title, one_given, problem), location=place, sql=text
                 )
                 wrong = self._mistake(left_out, problem)
                 self.unread.append((replace(left_out, mistake=wrong), problem))
                 continue
-            changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             yield replace(one, statement=changed, conf=dict(confs), location=place)
 
     def accounted(
@@ -314,7 +327,7 @@ class JobReader:
 
     def is_passed(self, text: str) -> bool:
         """Return whether a statement is passed over, as one without effect on conflicts."""
-        declared = {name.lower() for name in self.schemas}
+        declared = {name.lower() for name in (*self.schemas, *self.unread_tables)}
         return (
             commits_nothing(text)
             or self.exists(text)
@@ -334,10 +347,12 @@ class JobReader:
         self.unread[:] = [one for one in self.unread if one[0].job != job]
         self.unread.append((unread_job(job, error, node.source), error))
 
-    def _mistake(self, one: UnreadStatement, error: SqlError) -> Place | None:
+    def _mistake(self, one: UnreadStatement, error: LitmusError | SqlError) -> Place | None:
         """Return the place of the word that makes a statement fail in any case; None if its text
         and the DDL do not show that.
         """
+        if not isinstance(error, SqlError):
+            return None
         certain = error.kind == "no column" and not any(map(adds_columns, self.texts))
         if error.kind == "syntax":  # templates, and what only sqlglot does not parse
             certain = "{" not in one.sql and UNPARSED.search(one.sql) is None
@@ -353,7 +368,9 @@ class JobReader:
         line = int(found[1])
         return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
-    def _unread(self, title: tuple[str, int], given: _Given, error: SqlError) -> UnreadStatement:
+    def _unread(
+        self, title: tuple[str, int], given: _Given, error: LitmusError | SqlError
+    ) -> UnreadStatement:
         """Return a statement that is not understood.
 
         Its tables are known if it alters one, or if it parses, and names no relation that is not
@@ -413,6 +430,8 @@ class JobReader:
         for written, label in given:
             if SET.fullmatch(written) or all(p in known for p in parameters(written)):
                 continue
+            if named_unread_table(written, self.unread_tables) is not None:
+                continue
             # a text that does not parse determines nothing
             with suppress(SqlError), well_formed(written, label):
                 text, sources = replace_undeclared_sources(
@@ -439,6 +458,7 @@ class JobReader:
         if not isinstance(text, str):
             query.refuse(f"{query} is {show_value(text)}; write a query as a string")
         with in_file(queries, name, text):
+            refuse_unread_table(text, _let_label(name, query), self.unread_tables)
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; write a query with one column")
@@ -630,11 +650,22 @@ class JobReader:
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 
-def begun_wrong(error: SqlError, text: str, place: Place, source: Source) -> SqlError:
+def _placed(error: LitmusError | SqlError, node: Node, text: str) -> SqlError | LitmusError:
+    """Return an error about a statement with its place: what is undetermined has none."""
+    if isinstance(error, UndeterminedError):
+        return locate_error(_label(node, text), text, 0, error.problem)
+    return error
+
+
+def begun_wrong(
+    error: LitmusError | SqlError, text: str, place: Place, source: Source
+) -> LitmusError | SqlError:
     """Return an error about the first word of a text if no statement begins with it, else the
     given error.
     """
-    if error.kind not in ("syntax", "outside") or not (problem := unknown_verb(text)):
+    if not isinstance(error, SqlError) or error.kind not in ("syntax", "outside"):
+        return error
+    if not (problem := unknown_verb(text)):
         return error
     lines = source.text.split("\n")
     start = sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column - 1

@@ -126,7 +126,8 @@ class CachedJobReader:
         if store is not None:
             given = (
                 reader.schemas, reader.shared, reader.formats, reader.besides, reader.written,
-                reader.hints, reader.account.key, reader.unclear, reader.originals,
+                reader.hints, reader.unread_tables, reader.account.key, reader.unclear,
+                reader.originals,
             )  # fmt: skip
             self._state = _key("reader", given)
 

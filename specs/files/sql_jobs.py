@@ -14,6 +14,7 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial as apply_partly
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -28,6 +29,7 @@ from isolitmus.specs.files.recorded_functions import add_function_jobs, build_wi
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.table_names import created_name, created_text, text_after_name
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
+from isolitmus.specs.files.unread_tables import unread_table
 from isolitmus.specs.files.workload_file import build_workload, run_tables, workload_tables
 from isolitmus.specs.projects.databricks_notebook import read_notebook
 from isolitmus.specs.projects.jupyter_notebook import read_jupyter_notebook
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.workload import Workload
+    from isolitmus.model.workload import UnreadTable, Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
@@ -349,14 +351,16 @@ def files_workload(
     """
     files: dict[str, SqlFile] = {}
     unreadable: list[UnreadStatement] = []
-    for path in paths:
-        label = path.name if folder is None else path.relative_to(folder).as_posix()
-        name = sql_job_name(label)
-        if name in files:
+    labels = [
+        path.name if folder is None else path.relative_to(folder).as_posix() for path in paths
+    ]
+    names = _job_names(labels)
+    for path, label in zip(paths, labels, strict=True):
+        if folder is None and labels.count(label) > 1:
             raise LitmusError(
-                f"{path}: another file has the name {name} as well, and job names are file names;"
-                " rename one of them"
+                f"{path}: another file has the name {label} as well; rename one of them"
             )
+        name = names[label]
         try:
             file = read_sql_file(path, label, *ends)
         except LitmusError as error:
@@ -395,12 +399,12 @@ def _run_tables(
     """Return the CREATE TABLE statements of the tables on which functions run."""
     made = "" if ddl is None else read_text(ddl, LitmusError)
     tables: dict[str, str] = {}
-    list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, None))
+    list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, {}, None))
     own = {*tables}
     for file in files.values():
         with suppress(SqlError):
             found = [*read_job_text(file.source).statements]
-            list(_take_tables(found, file.source, tables, None))
+            list(_take_tables(found, file.source, tables, {}, None))
     texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
     if not texts and not logged:
         raise IsolitmusError(_no_table(folder))
@@ -470,13 +474,15 @@ def sql_workload(
     made = "" if ddl is None else read_text(ddl, LitmusError)
     tables: dict[str, str] = {}
     if each:
-        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, store))
+        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, {}, store))
     own = {*tables}
+    unread_tables: dict[str, UnreadTable] = {}
     told: list[str] = []
     unread: list[UnreadStatement] = []
     for one in created:
         with suppress(SqlError):
-            told += _take_tables([*read_job_text(one.source).statements], one.source, tables, store)
+            texts = [*read_job_text(one.source).statements]
+            told += _take_tables(texts, one.source, tables, unread_tables, store)
     for job, file in files.items():
         source = file.source
         unread += file.unread(job)
@@ -494,7 +500,7 @@ def sql_workload(
             if not each or not creates_table(sql)
         ]
         if each:
-            told += _take_tables(statements, source, tables, store)
+            told += _take_tables(statements, source, tables, unread_tables, store)
         told += [
             f"{source.label}: '{sql}' has no effect on conflicts." for sql in found.passed_over
         ]
@@ -518,6 +524,7 @@ def sql_workload(
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
         each=each, partial=partial, whole=whole, store=store,
+        unread=[one for name, one in unread_tables.items() if name not in tables],
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     with_cells = [
@@ -528,11 +535,16 @@ def sql_workload(
 
 
 def _take_tables(
-    statements: list[str], source: Source, tables: dict[str, str], store: ReadingStore | None
+    statements: list[str],
+    source: Source,
+    tables: dict[str, str],
+    unread: dict[str, UnreadTable],
+    store: ReadingStore | None,
 ) -> Iterator[str]:
-    """Move each CREATE TABLE of a job from its statements to the tables, by their full names.
+    """Move each CREATE TABLE of a job from its statements to the tables, by their full names, or to
+    those that are not understood, by name in lower case.
 
-    Yields what is assumed about one that is not understood, or that creates a table again.
+    Yields what is assumed about one that creates a table again.
     """
     session = Session()
     for one in [*statements]:
@@ -546,7 +558,8 @@ def _take_tables(
             name = cached_reading(store, "created", one, apply_partly(_created_table, one, place))
         except (LitmusError, SqlError) as error:
             problem = str(error).partition("\n")[0].partition(": ")[2]
-            yield f"The CREATE TABLE of {place} is passed over: {problem}."
+            table = unread_table(one, error, place)
+            unread.setdefault(table.name.lower(), replace(table, place=place, problem=problem))
             continue
         full = created_name(create) or relation_name(name)
         known = [relation_name(key) for key in tables]
@@ -574,6 +587,18 @@ def _created_table(create: str, place: str) -> str:
 def _plain_text(create: str) -> str:
     """Return what follows the name in a CREATE TABLE, in one line."""
     return " ".join(text_after_name(create).lower().split())
+
+
+def _job_names(labels: Sequence[str]) -> dict[str, str]:
+    """Return the name of the job of each file, with a number for one that another file has."""
+    names: dict[str, str] = {}
+    own_name_first = sorted(set(labels), key=lambda one: (f"{sql_job_name(one)}.sql" != one, one))
+    for label in own_name_first:
+        name = sql_job_name(label)
+        numbered = (f"{name}_{number}" for number in count(2))
+        taken = names.values()
+        names[label] = name if name not in taken else next(n for n in numbered if n not in taken)
+    return names
 
 
 def sql_job_name(label: str) -> str:

@@ -32,6 +32,7 @@ SILENT = (
     exp.DefaultColumnConstraint,
     exp.PrimaryKeyColumnConstraint,
     exp.CheckColumnConstraint,
+    exp.Reference,
 )
 """Column constraints that no commit check uses."""
 ASIDE_COLUMNS = (exp.PrimaryKey, exp.ForeignKey, exp.Constraint, exp.CheckColumnConstraint)

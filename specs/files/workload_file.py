@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, near
+from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
 from isolitmus.specs.files.job_keys import not_null_in, types_in
-from isolitmus.specs.files.job_reader import JobReader
+from isolitmus.specs.files.job_reader import SHOWN, JobReader
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
 from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.reading_cache import (
@@ -30,10 +30,12 @@ from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
 from isolitmus.specs.files.table_names import TableNames, created_name, name_texts
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
+from isolitmus.specs.files.unread_tables import creates_no_table, unread_table
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.job_statements import transaction_statements
+from isolitmus.specs.sql.parameters import one_line
 from isolitmus.specs.sql.relation_account import RelationAccount
 from isolitmus.specs.sql.relations import RelationName, Session, definition_of, relation_name
 from isolitmus.specs.sql.source_text import errors_in_file
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
-    from isolitmus.model.workload import JobStatement
+    from isolitmus.model.workload import JobStatement, UnreadTable
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.table_names import NamedTexts
     from isolitmus.specs.files.toml_reader import TomlTable
     from isolitmus.specs.sql.relations import Definition
+    from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
 
 __all__ = ["WorkloadTables", "build_workload", "read_workload", "run_tables", "workload_tables"]
 
@@ -67,6 +70,8 @@ class WorkloadTables(NamedTuple):
     formats: dict[str, str]
     left_out: tuple[str, ...] = ()
     """Assumptions about properties of the file layout."""
+    unread: tuple[UnreadTable, ...] = ()
+    """Tables and views that are declared, but not understood."""
 
 
 def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> WorkloadTables:
@@ -75,12 +80,13 @@ def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> Work
     level = document.value.get("level")
     formats: dict[str, str] = {}
     left_out = dict.fromkeys(line for one in logged for line in _left_out(one.declared))
+    unread: tuple[UnreadTable, ...] = ()
     if found is not None:
-        schemas, declared, formats, said_of = found
+        schemas, declared, formats, said_of, unread = found
         left_out |= dict.fromkeys(said_of)
         level = level or declared
         schemas |= _beside(document, schemas, logged, there)
-        if len(formats) == len(schemas):
+        if len(formats) == len(schemas) and not unread:
             known = ", ".join(formats.values())
             document.refuse(f"ddl creates no Delta table, only {known}; add one with USING delta")
     elif logged:
@@ -103,7 +109,8 @@ def workload_tables(document: Node, logged: Sequence[LoggedDeclaration]) -> Work
                 " (--level asks about another level)",
                 "level",
             )
-    return WorkloadTables(schemas, said or next(iter(levels), None), formats, tuple(left_out))
+    said = said or next(iter(levels), None)
+    return WorkloadTables(schemas, said, formats, tuple(left_out), unread)
 
 
 def _kept_tables(
@@ -191,19 +198,42 @@ def _declared(document: Node) -> WorkloadTables | None:
     formats: dict[str, str] = {}
     left_out: list[str] = []
     level = None
+    unread: dict[str, UnreadTable] = {}
+    errors: list[LitmusError | SqlError] = []
     for text in texts:
-        source = document.source
-        with errors_in_file(source.label, source.text, source.offset("ddl", text)):
-            declared = read_ddl(text, f"{source.place_of('ddl', text)}, in ddl", source=True)
+        if creates_no_table(text):
+            statement = brief(one_line(text), SHOWN)
+            left_out.append(f"'{statement}' in the DDL has no effect: answers are for all rows.")
+            continue
+        try:
+            declared, schema = _declaration(text, document.source)
+        except (LitmusError, SqlError) as error:
+            table = unread_table(text, error, document.source.place_of("ddl", text))
+            unread.setdefault(table.name.lower(), table)
+            errors.append(error)
+            continue
         if declared.name.lower() in {name.lower() for name in found}:
             document.refuse(f"ddl creates the table '{declared.name}' twice; remove one of them")
-        node = Node(_without_layout(declared), "ddl", document.source)
         left_out += _left_out(declared)
-        found[declared.name] = _with_values(read_table(declared.name, node), declared)
+        found[declared.name] = schema
         level = level or declared.level
         if declared.format != DELTA:
             formats[declared.name] = declared.format
-    return WorkloadTables(found, level, formats, tuple(left_out))
+    found = {name: schema for name, schema in found.items() if name.lower() not in unread}
+    if not found:
+        if errors:
+            raise errors[0]
+        _declaration(texts[0], document.source)  # it is no CREATE TABLE, which this says
+    formats = {name: format_ for name, format_ in formats.items() if name in found}
+    return WorkloadTables(found, level, formats, tuple(left_out), (*unread.values(),))
+
+
+def _declaration(text: str, source: Source) -> tuple[TableDeclaration, Schema]:
+    """Return the table that a statement of the key `ddl` declares."""
+    with errors_in_file(source.label, source.text, source.offset("ddl", text)):
+        declared = read_ddl(text, f"{source.place_of('ddl', text)}, in ddl", source=True)
+    node = Node(_without_layout(declared), "ddl", source)
+    return declared, _with_values(read_table(declared.name, node), declared)
 
 
 def _without_layout(declared: TableDeclaration) -> TomlTable:
@@ -363,6 +393,7 @@ def build_workload(
     hints: Mapping[str, Schema] | None = None,
     relations: Mapping[str, str] | None = None,
     views: Mapping[str, str] | None = None,
+    unread: Sequence[UnreadTable] = (),
 ) -> Workload:
     """Return the workload of a document.
 
@@ -398,12 +429,16 @@ def build_workload(
         Names with schema and catalog of tables that statements name without them, by plain name.
     views : mapping of str to str, optional
         Queries of views that statements may name, by plain name.
+    unread : sequence of UnreadTable
+        Tables that are declared elsewhere, and not understood.
     """
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
     document, names = _named_tables(document, logged, relations or {})
-    schemas, level, formats, left_out = _kept_tables(document, logged, store)
+    schemas, level, formats, left_out, unread_here = _kept_tables(document, logged, store)
+    declared = {name.lower() for name in schemas}
+    unread = [*unread_here, *(one for one in unread if one.name.lower() not in declared)]
     if schedule is None:
         schedule = JobSchedule(read_apart(document), place=document.source.label, node=document)
     stated = schedule.node or Node({}, "", document.source)
@@ -419,19 +454,11 @@ def build_workload(
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)
-    ddl = document.value.get("ddl", [])
-    account = _account(
-        names,
-        schemas,
-        [
-            [named_texts.originals.get(text, text) for text in one]
-            for one in named_texts.statements.values()
-        ],
-        [ddl] if isinstance(ddl, str) else ddl,
-        views or {},
-    )
+    known = [*schemas, *(one.name for one in unread if not one.is_view)]
+    account = _account(names, known, named_texts, document, views or {})
     reader = JobReader(
-        schemas, shared, formats, besides, written, texts, hints or {}, account=account,
+        schemas, shared, formats, besides, written, texts, hints or {},
+        {one.name.lower(): one for one in unread}, account=account,
         originals=named_texts.originals, unclear=named_texts.problems,
     )  # fmt: skip
     kept = CachedJobReader(reader, store)
@@ -444,7 +471,8 @@ def build_workload(
         try:
             jobs[job] = kept.job(job, node, (spans or {}).get(job, ()))
         except (LitmusError, SqlError) as error:
-            if not (each if isinstance(each, bool) else job in each):
+            in_form = not isinstance(error, SqlError)  # a mistake in the file, not in its SQL
+            if in_form and not (each if isinstance(each, bool) else job in each):
                 raise
             reader.leave_out(job, node, error)
     _refuse_one_name(jobs, given)
@@ -459,12 +487,7 @@ def build_workload(
     if not jobs and not partial:
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
-    stand_ins: dict[str, tuple[StandIn, ...]] = {}
-    for source in reader.sources:
-        called = source.name.rpartition(".")[2].strip("`").lower()
-        own = StandIn(source.schema.name, source.schema.columns[-1].name)
-        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
-            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    stand_ins = _stand_ins(reader.sources)
     invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
@@ -474,6 +497,7 @@ def build_workload(
             *named_texts.assumptions,
             *dict.fromkeys(map(str, (*reader.instead, *reader.sources))),
             *reader.passed,
+            *(f"{one}." for one in unread),
         ),
         tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
@@ -484,6 +508,17 @@ def build_workload(
         },
         not_null=not_null_in(common),
     )  # fmt: skip
+
+
+def _stand_ins(sources: Iterable[UndeclaredSource]) -> dict[str, tuple[StandIn, ...]]:
+    """Return the tables that stand for sources without DDL, by the last part of their names."""
+    stand_ins: dict[str, tuple[StandIn, ...]] = {}
+    for source in sources:
+        called = source.name.rpartition(".")[2].strip("`").lower()
+        own = StandIn(source.schema.name, source.schema.columns[-1].name)
+        if not (source.older or source.query) and own not in stand_ins.get(called, ()):
+            stand_ins[called] = (*stand_ins.get(called, ()), own)
+    return stand_ins
 
 
 def _named_tables(
@@ -530,21 +565,23 @@ def _named_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
 
 def _account(
     names: TableNames,
-    schemas: Mapping[str, Schema],
-    statements: Iterable[Sequence[str]],
-    ddl: Iterable[str],
+    tables: Iterable[str],
+    given: NamedTexts,
+    document: Node,
     views: Mapping[str, str],
 ) -> RelationAccount:
-    """Return the account of the relations that statements name."""
-    full = {plain.lower(): name for name, plain in names.plain.items()}
+    """Return the account of the relations that statements name, on these declared tables."""
+    ddl = document.value.get("ddl", [])
+    ddl = [ddl] if isinstance(ddl, str) else ddl
     elsewhere: list[Definition] = []
-    for texts in (*statements, [*ddl]):
+    for texts in (*given.statements.values(), ddl):
         session = Session()
         for text in texts:
-            definition = definition_of(text, session)
+            written = given.originals.get(text, text)
+            definition = definition_of(written, session)
             if definition is not None and not definition.temporary:
                 elsewhere.append(definition)
-            session = session.after(text)
+            session = session.after(written)
     for relation, query in views.items():
         view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
         assert view is not None
@@ -554,9 +591,10 @@ def _account(
         name, folder = created_name(text), LOCATION.search(text)
         if name is not None and folder is not None:
             locations[names.plain.get(name, name.last)] = folder[1]
+    full = {plain.lower(): name for name, plain in names.plain.items()}
     return RelationAccount(
-        {name: full.get(name.lower(), RelationName((name.lower(),))) for name in schemas},
-        {name: locations[name.lower()] for name in schemas if name.lower() in locations},
+        {name: full.get(name.lower(), RelationName((name.lower(),))) for name in tables},
+        {name: locations[name.lower()] for name in tables if name.lower() in locations},
         tuple(elsewhere),
     )
 

@@ -421,7 +421,9 @@ LAYOUT: dict[str, str] = {
         "commits of automatic compactions are left out; add a job with OPTIMIZE to include them"
     ),
     "delta.autoOptimize.optimizeWrite": "",
+    "delta.checkpointPolicy": "",
     "delta.deletedFileRetentionDuration": "",
+    "delta.enableInCommitTimestamps": "",
     "delta.enableRowLevelConcurrency": "",
     "delta.minReaderVersion": "",
     "delta.minWriterVersion": "",

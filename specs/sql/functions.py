@@ -140,8 +140,12 @@ def _cast(place: SqlText, node: exp.Expr, value: ex.Expr, target: Type, *, fold:
             "type",
         )
     if fold and isinstance(value, ex.Const):
-        with suppress(EvaluationError, UndeterminedError):
+        try:
             return ex.Const(cast_value(value.value, target), target)
+        except UndeterminedError as error:
+            place.refuse(node, error.problem, "opaque")
+        except EvaluationError:
+            pass
     return value if value.type == target else ex.Call("cast", (value,), target)
 
 

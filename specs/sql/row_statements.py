@@ -39,6 +39,7 @@ __all__ = [
     "RowsReader",
     "StoringReader",
     "complete_row",
+    "is_default",
     "is_star_clause",
 ]
 
@@ -124,7 +125,7 @@ class StoringReader(JoinReader):
 
         If only a field of ``whole`` is given the value, nothing is known of the result.
         """
-        if self.place.opaque and isinstance(node, exp.Column) and node.sql().upper() == "DEFAULT":
+        if not self.place.plain and is_default(node):
             return omitted(column)
         value = read_expression(scope, node, null="INT" if whole else column.type)
         if whole is not None:
@@ -287,6 +288,17 @@ def _ordered(query: qu.Query) -> bool:
 def complete_row(schema: Schema, values: Mapping[int, ex.Expr]) -> tuple[ex.Expr, ...]:
     """Return a row of a table from the values of its columns; missing ones are omitted."""
     return tuple(values.get(i, omitted(column)) for i, column in enumerate(schema.columns))
+
+
+def is_default(node: exp.Expr) -> bool:
+    """Return whether a value is DEFAULT, which sqlglot parses as a column.
+
+    Examples
+    --------
+    >>> is_default(exp.column("DEFAULT")), is_default(exp.column("DEFAULT", quoted=True))
+    (True, False)
+    """
+    return isinstance(node, exp.Column) and node.sql().upper() == "DEFAULT"
 
 
 def omitted(column: Column) -> ex.Expr:

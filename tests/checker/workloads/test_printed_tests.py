@@ -1,0 +1,98 @@
+"""Each example that is printed, read from its text, has the outcome that it prints."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolitmus.checker import run
+from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.robustness import decide_all
+from isolitmus.specs import protocol
+from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.workload_file import read_workload
+
+SPEC = protocol("delta-serializable")
+TABLES = [
+    "CREATE TABLE orders (id INT, day DATE, x INT) USING delta PARTITIONED BY (day)",
+    "CREATE TABLE events (id INT, day DATE) USING delta",
+]
+STATEMENTS = [
+    "RESTORE TABLE orders TO VERSION AS OF 3",
+    "RESTORE TABLE events TO VERSION AS OF 3",
+    "ALTER TABLE orders ADD COLUMN y INT",
+    "ALTER TABLE events SET TBLPROPERTIES ('delta.appendOnly' = 'false')",
+    "CREATE OR REPLACE TABLE events (id INT, day DATE) USING delta",
+    "MERGE INTO orders USING events ON orders.id = events.id WHEN MATCHED THEN DELETE",
+    "UPDATE orders SET x = DEFAULT WHERE day = DATE '2026-01-01'",
+    "UPDATE orders SET x = x + 1 WHERE id = :id",
+    "DELETE FROM orders WHERE id IN (SELECT id FROM events)",
+    "WITH e AS (SELECT id, day FROM events) INSERT OVERWRITE orders SELECT id, day, 1 FROM e",
+    "INSERT INTO orders VALUES (:id, :day, NULL)",
+    "INSERT INTO events SELECT id, day FROM orders WHERE x > 1",
+    "DELETE FROM events WHERE day < DATE '2026-01-01'",
+    "TRUNCATE TABLE events",
+    "OPTIMIZE orders",
+]
+
+
+def jobs(statements):
+    lines = [f"ddl = {json.dumps(TABLES)}"]
+    lines += [f"[jobs.j{k}]\nsql = {json.dumps(sql)}" for k, sql in enumerate(statements)]
+    return read_workload("\n".join(lines), "jobs")
+
+
+def assert_text_is_executed(test):
+    judged = run(read_litmus(str(test), "again"), SPEC)
+    for name, outcomes in test.expect[SPEC.name].outcome.items():
+        assert judged.run.transactions[name].outcome in outcomes, str(test)
+    assert judged.serial is not None  # both executors agree
+
+
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=2, max_size=3, unique=True))
+def test_examples_of_predict(statements):
+    for test in predict_workload(jobs(statements), SPEC).examples:
+        assert_text_is_executed(test)
+
+
+@pytest.mark.slow
+@given(st.lists(st.sampled_from(STATEMENTS), min_size=2, max_size=2, unique=True))
+def test_counterexamples_of_robust(statements):
+    for answer in decide_all(jobs(statements), [SPEC], ["log-serializable"]):
+        assert not any("a defect of isolitmus" in why for why in answer.why), statements
+        for one in answer.counterexamples:
+            assert_text_is_executed(one.test)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (STATEMENTS[5], STATEMENTS[0]),
+        (STATEMENTS[7], STATEMENTS[0]),
+        (STATEMENTS[6], STATEMENTS[6]),
+    ],
+)
+def test_examples_with_versions_and_defaults(one, other):
+    """A RESTORE numbers the statements that fill the tables, which a file lists table by table."""
+    found = predict_workload(jobs([one, other, STATEMENTS[2]]), SPEC)
+    tests = [test for meeting in found.meetings for test in meeting.examples.values()]
+    assert any(meeting.loser == "j0" and meeting.examples for meeting in found.meetings)
+    for test in tests:
+        assert_text_is_executed(test)
+
+
+def test_restore_to_other_columns_keeps_the_files():
+    """The rows have the earlier columns, and no file is rewritten."""
+    text = """
+title = "restore"
+schedule = "r"
+[tables.t]
+columns = "id INT"
+init = ["INSERT INTO t VALUES (1)", "ALTER TABLE t ADD COLUMN x INT"]
+[transactions]
+r = "RESTORE TABLE t TO VERSION AS OF {init[1]}"
+"""
+    judged = run(read_litmus(text, "restore"), SPEC)
+    assert judged.run.versions[-1] == {"t": ((1,),)}
+    assert judged.serial.orders == ("r",)

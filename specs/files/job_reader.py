@@ -382,6 +382,7 @@ class JobReader:
             return replace(unread_job(title[0], error), name=_name(title), tables=tables)
         named = self.account.named_in(given.written, given.session)
         target = changed_table(text)
+        views = {name for name, one in self.unread_tables.items() if one.is_view}
         known = {name.lower() for name in (*self.schemas, *self.unread_tables)} - views
         return replace(
             unread_job(title[0], error),

@@ -34,6 +34,7 @@ from isolitmus.specs.sql.relations import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from isolitmus.model.workload import UnreadTable
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.sql.relations import Definition
 
@@ -360,27 +361,36 @@ def _assumptions(names: TableNames, uses: Collection[RelationName]) -> Iterator[
     """Yield what is assumed of names."""
     renamed = {table: plain for table, plain in names.plain.items() if plain != table.last}
     if renamed:
-        listed = " and ".join(map(str, renamed))
-        yield f"{listed} are different tables; here they are {' and '.join(renamed.values())}."
+        yield f"{_listed(renamed)} are different tables; here they are {_listed(renamed.values())}."
     shorter: dict[RelationName, set[RelationName]] = {}
     for name in uses:
-        for table in names.fitting(name):
-            if table.agrees(name) and len(table.parts) != len(name.parts):
-                shorter.setdefault(table, set()).add(name)
+        fitting = names.fitting(name)
+        if len(fitting) == 1 and names.resolve(name) and len(fitting[0].parts) != len(name.parts):
+            shorter.setdefault(fitting[0], set()).add(name)
     for table, others in shorter.items():
-        if table not in names.contested:
-            listed = " and ".join(sorted(map(str, others)))
-            yield f"{listed} and the declared {table} are one table: what a name lacks is the same."
+        listed = _listed(sorted(map(str, others)))
+        yield f"{listed} and the declared {table} are one table: what a name lacks is the same."
     held = {part for name in (*uses, *names.plain) for part in name.parts if "$" in part}
     if held:
-        listed = " and ".join(sorted(one.strip("$") for one in held))
+        listed = _listed(sorted(part.strip("$") for part in held))
         yield f"A placeholder in a name has one value in all files: {listed}."
 
 
+def _listed(words: Iterable[object]) -> str:
+    *most, last = map(str, words)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def name_tables(
-    document: Node, logged: Sequence[LoggedDeclaration], relations: Mapping[str, str]
+    document: Node,
+    logged: Sequence[LoggedDeclaration],
+    relations: Mapping[str, str],
+    unread: Iterable[UnreadTable] = (),
 ) -> tuple[Node, TableNames]:
-    """Return the document with a name of one part for each table of its DDL, and the names."""
+    """Return the document with a name of one part for each table of its DDL, and the names.
+
+    A table with a log may have any schema; so has one of the DDL that has a log as well.
+    """
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     full = {name.lower(): relation_name(relation) for name, relation in relations.items()}
@@ -390,7 +400,11 @@ def name_tables(
     written += [relation_name(name) for name in document.value.get("tables", {})]
     if "table" in document.value:
         written.append(RelationName(("t",)))
-    written += [relation_name(one.declared.name) for one in logged]
+    written += [relation_name(one.name) for one in unread]
+    for one in logged:
+        name = relation_name(one.declared.name)
+        if not any(other.agrees(name) for other in written):
+            written.append(name)
     known = [
         RelationName((*full[name.last].parts[:-1], name.last)) if name.last in full else name
         for name in written

@@ -36,6 +36,7 @@ from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.job_statements import transaction_statements
 from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.relations import relation_name
 from isolitmus.specs.sql.source_text import errors_in_file
 
 if TYPE_CHECKING:
@@ -430,7 +431,8 @@ def build_workload(
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    document, names = name_tables(document, logged, relations or {})
+    document, names = name_tables(document, logged, relations or {}, unread)
+    unread = [replace(one, name=names.plain[relation_name(one.name)]) for one in unread]
     schemas, level, formats, left_out, unread_here = _kept_tables(document, logged, store)
     declared = {name.lower() for name in schemas}
     unread = [*unread_here, *(one for one in unread if one.name.lower() not in declared)]

@@ -37,6 +37,7 @@ from isolitmus.specs.sql.configuration import JOB_CONFS, SET
 from isolitmus.specs.sql.job_statements import (
     commits_nothing,
     creates_table,
+    decided_later,
     find_transactions,
     split_inserts,
     without_block,
@@ -163,7 +164,7 @@ def read_job_text(source: Source) -> JobText:
     blocks = find_transactions([statement for _, statement in pieces])
     together = {k for one in blocks for k in range(one.first, one.last + 1)}
     for k, (start, statement) in enumerate(pieces):
-        passes = commits_nothing(statement) and not _sets_names(statement)
+        passes = commits_nothing(statement) and not _matters_later(statement)
         if (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
@@ -179,9 +180,12 @@ def read_job_text(source: Source) -> JobText:
     return JobText(tuple(found), tuple(passed), tuple(spans))
 
 
-def _sets_names(statement: str) -> bool:
-    """Return whether the meaning of names in later statements depends on a statement."""
-    return is_use(statement) or definition_of(statement, Session()) is not None
+def _matters_later(statement: str) -> bool:
+    """Return whether a statement that commits nothing decides what names in later ones mean, or
+    what these do.
+    """
+    defines = is_use(statement) or definition_of(statement, Session()) is not None
+    return defines or bool(decided_later(statement))
 
 
 def _refuse(source: Source, start: int, problem: str) -> NoReturn:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.toml_reader import Node
 from isolitmus.specs.sql.parameters import BLANK
 from isolitmus.specs.sql.relation_account import RelationAccount
@@ -46,6 +47,7 @@ __all__ = [
     "name_jobs",
     "name_tables",
     "name_texts",
+    "plain_names",
     "relation_account",
     "text_after_name",
 ]
@@ -152,6 +154,11 @@ class TableNames:
             options = [own, _joined(name.parts), *(f"{own}_{k}" for k in range(2, len(full) + 2))]
             plain[name] = own if same == 1 else next(one for one in options if one not in taken)
         return cls(plain)
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Full names of the tables whose plain name is not their last part, by plain name."""
+        return {plain: str(name) for name, plain in self.plain.items() if plain != name.last}
 
     def fitting(self, name: RelationName) -> list[RelationName]:
         """Return the declared tables that a name may be."""
@@ -359,9 +366,8 @@ def _checked_words(text: str, names: TableNames, edits: Mapping[tuple[int, int],
 
 def _assumptions(names: TableNames, uses: Collection[RelationName]) -> Iterator[str]:
     """Yield what is assumed of names."""
-    renamed = {table: plain for table, plain in names.plain.items() if plain != table.last}
-    if renamed:
-        yield f"{_listed(renamed)} are different tables; here they are {_listed(renamed.values())}."
+    if renamed := names.renamed:
+        yield f"{_listed(renamed.values())} are different tables; here they are {_listed(renamed)}."
     shorter: dict[RelationName, set[RelationName]] = {}
     for name in uses:
         fitting = names.fitting(name)
@@ -416,6 +422,22 @@ def name_tables(
     return Node({**document.value, "ddl": changed}, document.path, document.source), names
 
 
+def plain_names(text: str, full_names: Mapping[str, str]) -> str:
+    """Return a text in which full names of tables are their plain names.
+
+    Examples
+    --------
+    >>> plain_names("silver.e: id references bronze . e(id)", {"bronze_e": "bronze.e"})
+    'silver.e: id references bronze_e(id)'
+    """
+    wanted = {relation_name(full): plain for plain, full in full_names.items()}
+
+    def plain(found: re.Match[str]) -> str:
+        return wanted.get(relation_name(found[0]), found[0])
+
+    return re.sub(NAME, plain, text) if wanted else text
+
+
 def name_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
     """Return the jobs with names of one part for their tables."""
     listed: dict[str, list[str]] = {}
@@ -439,6 +461,8 @@ def relation_account(
     given: NamedTexts,
     document: Node,
     views: Mapping[str, str],
+    *,
+    logged: Sequence[LoggedDeclaration] = (),
 ) -> RelationAccount:
     """Return the account of the relations that statements name, on these declared tables."""
     ddl = document.value.get("ddl", [])
@@ -456,7 +480,7 @@ def relation_account(
         view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
         assert view is not None
         elsewhere.append(view)
-    locations: dict[str, str] = {}
+    locations = {one.declared.name.lower(): str(real_path(one.folder)) for one in logged}
     for text in ddl:
         name, folder = created_name(text), LOCATION.search(text)
         if name is not None and folder is not None:

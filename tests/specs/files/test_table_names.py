@@ -117,3 +117,34 @@ def test_a_table_that_is_not_understood_is_none_of_the_others(tmp_path):
         "b": "'e' may be bronze.e or silver.e or gold.e; write its schema, or the name as it is"
         " declared",
     }
+
+
+def test_invariants_have_full_names_too():
+    ddl = ", ".join(f'"{text}"' for text in TWO)
+    work = read_workload(
+        f"ddl = [{ddl}]\n[jobs.x]\nsql = 'DELETE FROM silver.e'\n"
+        "[invariants]\nkey = 'silver . e: unique(id)'\nparent = 'bronze.e: id references silver.e(id)'",
+        "w",
+    )
+    assert [one.table for one in work.invariants] == ["silver_e", "bronze_e"]
+
+
+def test_the_log_of_a_table_is_that_of_its_full_name(tmp_path):
+    """A folder names no schema."""
+    log = tmp_path / "e" / "_delta_log"
+    log.mkdir(parents=True)
+    schema = '{\\"type\\":\\"struct\\",\\"fields\\":[{\\"name\\":\\"id\\",\\"type\\":\\"long\\",'
+    schema += '\\"nullable\\":true,\\"metadata\\":{}}]}'
+    (log / "00000000000000000000.json").write_text(
+        '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}\n'
+        f'{{"metaData":{{"id":"x","format":{{"provider":"parquet","options":{{}}}},"schemaString":"{schema}",'
+        '"partitionColumns":[],"configuration":{},"createdTime":1}}\n',
+        "utf-8",
+    )
+    (tmp_path / "x.sql").write_text(
+        f"INSERT INTO shop.e SELECT id FROM delta.`{tmp_path / 'e'}`", "utf-8"
+    )
+    (tmp_path / "y.sql").write_text("DELETE FROM e", "utf-8")
+    work = workload(str(tmp_path / "x.sql"), str(tmp_path / "y.sql"), tables=[str(tmp_path / "e")])
+    assert [(one.name, one.statement.target) for one in work.statements] == [("y", "e")]
+    assert "by the path of its LOCATION" in work.unread[0].problem

@@ -208,7 +208,9 @@ def _joined(parts: Sequence[str]) -> str:
     return re.sub(r"\W+", "_", "_".join(parts)).strip("_") or "t"
 
 
-def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTexts:
+def name_texts(
+    names: TableNames, jobs: Mapping[str, Sequence[str]], aliases: Collection[str] = ()
+) -> NamedTexts:
     """Return the statements of jobs with plain names of their tables.
 
     Parameters
@@ -217,6 +219,8 @@ def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTex
         Declared tables; what is found of their uses is added.
     jobs : mapping of str to sequence of str
         Statements of each job, in their order.
+    aliases : collection of str
+        Plain names, in lower case, that stand in the texts for names with a schema.
 
     Examples
     --------
@@ -249,7 +253,7 @@ def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTex
             if changed != text:
                 found.originals[changed] = text
             texts[job].append(changed)
-    return found._replace(assumptions=tuple(_assumptions(names, uses)))
+    return found._replace(assumptions=tuple(_assumptions(names, uses, aliases)))
 
 
 class _Unclear(Exception):
@@ -364,18 +368,22 @@ def _checked_words(text: str, names: TableNames, edits: Mapping[tuple[int, int],
     return _edited(text, edits)
 
 
-def _assumptions(names: TableNames, uses: Collection[RelationName]) -> Iterator[str]:
-    """Yield what is assumed of names."""
+def _assumptions(
+    names: TableNames, uses: Collection[RelationName], aliases: Collection[str]
+) -> Iterator[str]:
+    """Yield what is assumed of names; the plain names that a door has given are ``aliases``."""
     if renamed := names.renamed:
         yield f"{_listed(renamed.values())} are different tables; here they are {_listed(renamed)}."
-    shorter: dict[RelationName, set[RelationName]] = {}
-    for name in uses:
+    same = []
+    for name in sorted(uses):
         fitting = names.fitting(name)
-        if len(fitting) == 1 and names.resolve(name) and len(fitting[0].parts) != len(name.parts):
-            shorter.setdefault(fitting[0], set()).add(name)
-    for table, others in shorter.items():
-        listed = _listed(sorted(map(str, others)))
-        yield f"{listed} and the declared {table} are one table: what a name lacks is the same."
+        is_alias = len(name.parts) == 1 and name.last in aliases
+        if is_alias or len(fitting) != 1 or names.resolve(name) is None:
+            continue
+        if len(fitting[0].parts) != len(name.parts):
+            same.append(f"{name} is the declared {fitting[0]}")
+    if same:
+        yield f"What a name of a table lacks is the same as in its declaration: {', '.join(same)}."
     held = {part for name in (*uses, *names.plain) for part in name.parts if "$" in part}
     if held:
         listed = _listed(sorted(part.strip("$") for part in held))
@@ -438,7 +446,9 @@ def plain_names(text: str, full_names: Mapping[str, str]) -> str:
     return re.sub(NAME, plain, text) if wanted else text
 
 
-def name_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
+def name_jobs(
+    given: Node, names: TableNames, aliases: Iterable[str] = ()
+) -> tuple[Node, NamedTexts]:
     """Return the jobs with names of one part for their tables."""
     listed: dict[str, list[str]] = {}
     for name, job in given.value.items():
@@ -446,7 +456,7 @@ def name_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
         texts = [sql] if isinstance(sql, str) else sql
         if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
             listed[name] = texts
-    named = name_texts(names, listed)
+    named = name_texts(names, listed, {alias.lower() for alias in aliases})
     jobs = dict(given.value)
     for name, texts in named.statements.items():
         if texts != listed[name]:

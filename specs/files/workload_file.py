@@ -452,7 +452,7 @@ def build_workload(
         else "add its CREATE TABLE to the DDL"
     )
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
-    given, named_texts = name_jobs(given, names)
+    given, named_texts = name_jobs(given, names, relations or ())
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)

@@ -148,3 +148,15 @@ def test_the_log_of_a_table_is_that_of_its_full_name(tmp_path):
     work = workload(str(tmp_path / "x.sql"), str(tmp_path / "y.sql"), tables=[str(tmp_path / "e")])
     assert [(one.name, one.statement.target) for one in work.statements] == [("y", "e")]
     assert "by the path of its LOCATION" in work.unread[0].problem
+
+
+def test_a_name_that_lacks_parts_is_said(tmp_path):
+    work = folder_of(
+        tmp_path,
+        ddl="CREATE TABLE main.shop.t (id BIGINT) USING delta",
+        x="DELETE FROM t",
+        y="DELETE FROM shop.t; DELETE FROM main.shop.t",
+    )
+    said = "What a name of a table lacks is the same as in its declaration"
+    names = "shop.t is the declared main.shop.t, t is the declared main.shop.t"
+    assert work.assumptions == (f"{said}: {names}.",)

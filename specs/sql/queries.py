@@ -143,10 +143,12 @@ class QueryReader:
                 if "*" in names or not 1 <= int(key.this) <= len(names):
                     problem = f"ORDER BY {key.this} names no column of this query; write its name"
                     self.place.refuse(key, problem)
-            elif isinstance(key, exp.Column) and not key.table and names.count(key.name.lower()) == 1:
+            elif (
+                isinstance(key, exp.Column) and not key.table and names.count(key.name.lower()) == 1
+            ):
                 continue
             elif grouped:
-                self.place.refuse(key, f"ORDER BY a value that is not selected {OUTSIDE} here")
+                self.place.refuse(key, f"ORDER BY what a grouped query does not select {OUTSIDE}")
             else:
                 value = read_expression(scope, key)
                 if can_fail(value) or ex.subqueries(value) or not columns_in(value):

@@ -111,7 +111,9 @@ def test_the_level_decides(function):
     )
     words = [answer(work, level).word for level in (SERIALIZABLE, WRITE)]
     assert words[0] == "unknown"
-    others = [[*decide_all(work, [level], ["write-serializable"])] for level in (WRITE, SERIALIZABLE)]
+    others = [
+        [*decide_all(work, [level], ["write-serializable"])] for level in (WRITE, SERIALIZABLE)
+    ]
     both = [*decide_all(work, [WRITE, SERIALIZABLE], ["write-serializable"])]
     assert [one.word for one in both] == [one.word for (one,) in others]
     assert both[0].assumptions == others[0][0].assumptions

@@ -282,6 +282,8 @@ class Workload(ReadableRepr):
     """
     queries: Mapping[str, QueryText] = field(default_factory=dict)
     """Queries that tables of any rows stand for, by table."""
+    full_names: Mapping[str, str] = field(default_factory=dict)
+    """Name with its schema of each table that has another name here, by that name."""
     not_null: frozenset[str] = frozenset()
     """Shared parameters that are declared NOT NULL."""
     conflict_paths: tuple[ConflictPath, ...] = ()

@@ -75,7 +75,7 @@ def _may_be_taken(path: ConflictPath, taken: Workload, predictor: PairPredictor)
 
 def _may_abort(aborted: AbortedStatement, taken: Workload, predictor: PairPredictor) -> bool:
     """Return whether a statement may abort beside the statements of the paths that are taken."""
-    winners = [one.name for one in (*taken.statements, *taken.unread)]
+    winners = [*(one.name for one in taken.statements), *(one.name for one in taken.unread)]
     return any(
         loser not in predictor.every
         or predictor.pair(predictor.every[loser], predictor.every[winner]).word not in NEVER

@@ -10,12 +10,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from isolitmus.model.sql.statement import Read
-from isolitmus.model.workload import AbortedStatement, ConflictPath, JobStatement
+from isolitmus.model.workload import AbortedStatement, ConflictPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from isolitmus.model.workload import Workload
+    from isolitmus.model.workload import JobStatement, UnreadStatement, Workload
     from isolitmus.specs.files.recorded_functions import FunctionRecord
 
 __all__ = ["conflict_paths", "has_conflict_only"]
@@ -74,9 +74,9 @@ def _statements_at(
         steps = [step for step in record.statements if record.place(step) == place]
         recorded.update(record.job_name(step.stream) for step in steps)
     names: list[str] = []
-    for one in (*work.statements, *work.unread):
-        if isinstance(one, JobStatement) and isinstance(one.statement, Read):
-            continue
+    writers = [one for one in work.statements if not isinstance(one.statement, Read)]
+    every: list[JobStatement | UnreadStatement] = [*writers, *work.unread]
+    for one in every:
         at = one.location
         if one.job in recorded and at is not None and f"{at.file}:{at.line}" == place:
             recorded[one.job] -= 1

@@ -578,7 +578,7 @@ def with_functions(
             unread.append(one)
     uncertain: dict[str, str] = {}
     seen: set[tuple[object, ...]] = set()
-    taken = {one.name for one in (*work.unread, *work.statements)}
+    taken = {*(one.name for one in work.unread), *(one.name for one in work.statements)}
     own_unread: dict[FunctionRecord, list[str]] = {
         record: [one.name for one in unread if one.job in record.job_names] for record in records
     }

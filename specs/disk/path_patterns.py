@@ -30,19 +30,20 @@ def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
     end = len(parts)
     states = _with_skipped({0}, parts)
     for name in path.split("/"):
-        states = _with_skipped(
-            {
-                state + (part is not None)
-                for state in states
-                if state < end and ((part := parts[state]) is None or part.fullmatch(name))
-            },
-            parts,
-        )
-        if below and (end in states or (end - 1 in states and parts[-1] is None)):
+        following: set[int] = set()
+        for state in states - {end}:
+            part = parts[state]
+            if part is None:
+                # the last ** stands for one name at least
+                following |= {state, end} if state == end - 1 else {state}
+            elif part.fullmatch(name):
+                following.add(state + 1)
+        states = _with_skipped(following, parts)
+        if below and end in states:
             return True
         if not states:
             return False
-    return end in states or (end - 1 in states and parts[-1] is None)
+    return end in states
 
 
 def _with_skipped(states: set[int], parts: tuple[re.Pattern[str] | None, ...]) -> set[int]:

@@ -72,7 +72,7 @@ from isolitmus.specs.sql.job_statements import (
 from isolitmus.specs.sql.parameter_types import infer_types
 from isolitmus.specs.sql.parameters import BLANK, is_unnamed, one_line, parameters
 from isolitmus.specs.sql.relation_account import RelationAccount
-from isolitmus.specs.sql.relations import Session, is_use
+from isolitmus.specs.sql.relations import SqlSession, is_use
 from isolitmus.specs.sql.run_constants import unnamed_parameters
 from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve
@@ -135,7 +135,7 @@ class _Query(NamedTuple):
     """Tables that its text reads otherwise than it is understood."""
 
 
-class _Given(NamedTuple):
+class _GivenStatement(NamedTuple):
     """Statement of a job before it is read."""
 
     text: str
@@ -143,7 +143,7 @@ class _Given(NamedTuple):
     written: str
     """Text as written."""
     place: Place
-    session: Session
+    session: SqlSession
     """What the statements before it have set."""
     problem: str
     """Why the name of a table is not understood; empty if all are."""
@@ -239,10 +239,10 @@ class JobReader:
 
     def given(
         self, node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterator[_Given]:
+    ) -> Iterator[_GivenStatement]:
         """Yield the statements of a job, each with the views that those before it create."""
         views: dict[str, str] = {}
-        session = Session()
+        session = SqlSession()
         written = [self.originals.get(text, text) for text in texts]
         for text, original, place in zip(
             texts, written, _places(node, written, spans), strict=True
@@ -250,7 +250,7 @@ class JobReader:
             view = temporary_view(text)
             problem = self.unclear.get(text, "")
             if view is None or problem:
-                yield _Given(with_views(text, views), original, place, session, problem)
+                yield _GivenStatement(with_views(text, views), original, place, session, problem)
             else:
                 views[view[0]] = with_views(view[1], views)
             session = session.after(original)
@@ -258,7 +258,7 @@ class JobReader:
     def statements(
         self,
         name: str,
-        given: Sequence[_Given],
+        given: Sequence[_GivenStatement],
         node: Node,
         types: Mapping[str, Type],
         let: Mapping[str, _Query],
@@ -320,7 +320,7 @@ class JobReader:
     def accounted(
         self,
         title: tuple[str, int],
-        given: _Given,
+        given: _GivenStatement,
         node: Node,
         read_with: _ReadWith,
         before: frozenset[str],
@@ -385,7 +385,7 @@ class JobReader:
         return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
     def _unread(
-        self, title: tuple[str, int], given: _Given, error: LitmusError | SqlError
+        self, title: tuple[str, int], given: _GivenStatement, error: LitmusError | SqlError
     ) -> UnreadStatement:
         """Return a statement that is not understood.
 
@@ -408,7 +408,11 @@ class JobReader:
         )
 
     def _transaction(
-        self, title: tuple[str, int], block: TransactionBlock, given: Sequence[_Given], node: Node
+        self,
+        title: tuple[str, int],
+        block: TransactionBlock,
+        given: Sequence[_GivenStatement],
+        node: Node,
     ) -> tuple[UnreadStatement, SqlError]:
         """Return a transaction of several statements, as one that is not understood."""
         first, place = given[0].written, given[0].place
@@ -479,7 +483,7 @@ class JobReader:
             found = self.resolved(self.typed(text, _let_label(name, query), query, types))
         if not isinstance(found, Read) or len(items_of(found.query[0])) != 1:
             query.refuse(f"{query} is '{text}'; write a query with one column")
-        tables, problem = self.account.close(text, found, Session(), ())
+        tables, problem = self.account.close(text, found, SqlSession(), ())
         if problem:
             query.refuse(f"{query}: {problem}")
         return _Query(found, items_of(found.query[0])[0].type, parameters(text), tables)

@@ -43,11 +43,11 @@ from isolitmus.specs.sql.job_statements import (
     without_block,
 )
 from isolitmus.specs.sql.parameters import PIECE
-from isolitmus.specs.sql.relations import Session, definition_of, is_use, relation_name
+from isolitmus.specs.sql.relations import SqlSession, definition_of, is_use, relation_name
 from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from isolitmus.model.workload import UnreadTable, Workload
@@ -184,7 +184,7 @@ def _matters_later(statement: str) -> bool:
     """Return whether a statement that commits nothing decides what names in later ones mean, or
     what these do.
     """
-    defines = is_use(statement) or definition_of(statement, Session()) is not None
+    defines = is_use(statement) or definition_of(statement, SqlSession()) is not None
     return defines or bool(decided_later(statement))
 
 
@@ -408,7 +408,7 @@ def _run_tables(
     for file in files.values():
         with suppress(SqlError):
             found = [*read_job_text(file.source).statements]
-            list(_take_tables(found, file.source, tables, {}, None))
+            list(_take_tables(found, file.source, tables, {}, None, own=own))
     texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
     if not texts and not logged:
         raise IsolitmusError(_no_table(folder))
@@ -486,7 +486,7 @@ def sql_workload(
     for one in created:
         with suppress(SqlError):
             texts = [*read_job_text(one.source).statements]
-            told += _take_tables(texts, one.source, tables, unread_tables, store)
+            told += _take_tables(texts, one.source, tables, unread_tables, store, own=own)
     for job, file in files.items():
         source = file.source
         unread += file.unread(job)
@@ -504,7 +504,7 @@ def sql_workload(
             if not each or not creates_table(sql)
         ]
         if each:
-            told += _take_tables(statements, source, tables, unread_tables, store)
+            told += _take_tables(statements, source, tables, unread_tables, store, own=own)
         told += [
             f"{source.label}: '{sql}' has no effect on conflicts." for sql in found.passed_over
         ]
@@ -544,13 +544,16 @@ def _take_tables(
     tables: dict[str, str],
     unread: dict[str, UnreadTable],
     store: ReadingStore | None,
+    *,
+    own: Collection[str] = (),
 ) -> Iterator[str]:
     """Move each CREATE TABLE of a job from its statements to the tables, or to those that are not
     understood, by their full names.
 
-    Yields what is assumed about one that creates a table again.
+    Yields what is assumed about one that creates a table again. The tables in ``own`` keep their
+    names.
     """
-    session = Session()
+    session = SqlSession()
     for one in [*statements]:
         session = session.after(one)
         if not creates_table(one):
@@ -573,7 +576,8 @@ def _take_tables(
             tables[str(full)] = create
             continue
         other = tables[str(same[0])]
-        if len(full.parts) > len(same[0].parts):  # the longer name says more
+        if len(full.parts) > len(same[0].parts) and str(same[0]) not in own:
+            # the longer name says more
             del tables[str(same[0])]
             tables[str(full)] = created_text(other, full.parts[: -len(same[0].parts)])
         if _plain_text(other) != _plain_text(one):

@@ -22,7 +22,7 @@ from isolitmus.specs.sql.relation_account import RelationAccount
 from isolitmus.specs.sql.relations import (
     NAME,
     RelationName,
-    Session,
+    SqlSession,
     definition_of,
     hide_pieces,
     name_of_node,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.workload import UnreadTable
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
-    from isolitmus.specs.sql.relations import Definition
+    from isolitmus.specs.sql.relations import DefinedRelation
 
 __all__ = [
     "NamedTexts",
@@ -266,7 +266,7 @@ Placed = tuple[str, tuple[str, ...], frozenset[str]]
 
 def _placed(statements: Sequence[str]) -> Iterator[Placed]:
     """Yield each statement with what those before it set."""
-    session = Session()
+    session = SqlSession()
     for text in statements:
         yield text, session.used, frozenset(session.definitions)
         session = session.after(text)
@@ -395,6 +395,14 @@ def _listed(words: Iterable[object]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def _with_used_schema(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the statements of a DDL, each CREATE TABLE with the schema that USE has set."""
+    session = SqlSession()
+    for text in texts:
+        session = session.after(text)
+        yield created_text(text, session.used)
+
+
 def name_tables(
     document: Node,
     logged: Sequence[LoggedDeclaration],
@@ -409,8 +417,9 @@ def name_tables(
     texts = [ddl] if isinstance(ddl, str) else ddl
     full = {name.lower(): relation_name(relation) for name, relation in relations.items()}
     written: list[RelationName] = []
-    if isinstance(texts, list):
-        written = [name for text in texts if isinstance(text, str) and (name := created_name(text))]
+    if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+        texts = [*_with_used_schema(texts)]
+        written = [name for text in texts if (name := created_name(text)) is not None]
     written += [relation_name(name) for name in document.value.get("tables", {})]
     if "table" in document.value:
         written.append(RelationName(("t",)))
@@ -425,7 +434,7 @@ def name_tables(
     ]
     names = TableNames.of(known)
     changed = [names.renamed_creation(text) for text in texts] if len({*known}) > 1 else texts
-    if changed == texts or not isinstance(texts, list):
+    if not isinstance(texts, list) or changed == ([ddl] if isinstance(ddl, str) else ddl):
         return document, names
     return Node({**document.value, "ddl": changed}, document.path, document.source), names
 
@@ -477,9 +486,9 @@ def relation_account(
     """Return the account of the relations that statements name, on these declared tables."""
     ddl = document.value.get("ddl", [])
     ddl = [ddl] if isinstance(ddl, str) else ddl
-    elsewhere: list[Definition] = []
+    elsewhere: list[DefinedRelation] = []
     for texts in (*given.statements.values(), ddl):
-        session = Session()
+        session = SqlSession()
         for text in texts:
             written = given.originals.get(text, text)
             definition = definition_of(written, session)
@@ -487,7 +496,7 @@ def relation_account(
                 elsewhere.append(definition)
             session = session.after(written)
     for relation, query in views.items():
-        view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
+        view = definition_of(f"CREATE VIEW `{relation}` AS {query}", SqlSession())
         assert view is not None
         elsewhere.append(view)
     locations = {one.declared.name.lower(): str(real_path(one.folder)) for one in logged}

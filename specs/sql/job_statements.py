@@ -561,11 +561,13 @@ def altered_tables(text: str) -> frozenset[str] | None:
     ['late']
     >>> sorted(altered_tables("ALTER TABLE orders RENAME TO sales"))
     ['orders', 'sales']
+    >>> altered_tables("DROP TABLE IDENTIFIER(:name)") is None
+    True
     >>> altered_tables("CREATE TABLE late LOCATION '/lake/orders' AS SELECT 1 AS id") is None
     True
     """
     found = ALTERED.match(text)
-    if found is None or re.match(r"delta\s*\.", found["name"], re.IGNORECASE):
+    if found is None or re.match(r"delta\s*\.|IDENTIFIER\s*$", found["name"], re.IGNORECASE):
         return None
     if re.search(r"\bLOCATION\b", found["rest"], re.IGNORECASE):
         return None

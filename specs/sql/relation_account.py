@@ -23,6 +23,8 @@ from collections import Counter
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from sqlglot import expressions as exp
+
 from isolitmus.model.sql.expression import Subquery
 from isolitmus.model.sql.query import Origin, Select
 from isolitmus.model.sql.statement import Create, Delete, Insert, Merge, Read, Replace, Update
@@ -38,7 +40,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.sql.statement import Statement
-    from isolitmus.specs.sql.relations import Definition, RelationName, Scans, Session
+    from isolitmus.specs.sql.relations import (
+        DefinedRelation,
+        RelationName,
+        RelationScans,
+        SqlSession,
+    )
 
 __all__ = ["RelationAccount", "modelled_scans"]
 
@@ -53,7 +60,7 @@ class RelationAccount(NamedTuple):
     """Full name of each declared table, by its name in the workload."""
     locations: Mapping[str, str] = {}
     """Folder of each table that has a LOCATION, by its name in the workload."""
-    elsewhere: tuple[Definition, ...] = ()
+    elsewhere: tuple[DefinedRelation, ...] = ()
     """Views and functions that statements of any session see."""
 
     @property
@@ -64,7 +71,7 @@ class RelationAccount(NamedTuple):
         return names, tuple(self.locations.items()), defined
 
     def close(
-        self, text: str, statement: Statement, session: Session, covered: Iterable[str]
+        self, text: str, statement: Statement, session: SqlSession, covered: Iterable[str]
     ) -> tuple[frozenset[str], str]:
         """Return the tables that a statement reads beside the scans that are modelled, and what is
         wrong.
@@ -75,7 +82,7 @@ class RelationAccount(NamedTuple):
             The statement as written.
         statement : Statement
             The statement as modelled, after all rewriting.
-        session : Session
+        session : SqlSession
             What the statements before it define.
         covered : iterable of str
             Tables whose rows are those of uninterpreted sources of the statement.
@@ -112,7 +119,7 @@ class RelationAccount(NamedTuple):
                 )
         return frozenset(others), problem
 
-    def _scanned(self, scans: Scans, table: str) -> tuple[int, bool]:
+    def _scanned(self, scans: RelationScans, table: str) -> tuple[int, bool]:
         """Return how often the newest version of a table is read, and whether it may be read
         otherwise.
         """
@@ -121,7 +128,7 @@ class RelationAccount(NamedTuple):
         otherwise = any(name.may_be(full) for name in scans.others)
         return count, otherwise or self._at_location(table, scans) or bool(scans.words[full.last])
 
-    def named_tables(self, scans: Scans) -> set[str]:
+    def named_tables(self, scans: RelationScans) -> set[str]:
         """Return the declared tables that may be among what is read."""
         names = {*scans.counts, *scans.others}
         return {
@@ -132,12 +139,12 @@ class RelationAccount(NamedTuple):
             or self._at_location(table, scans)
         }
 
-    def read_by(self, text: str, session: Session) -> frozenset[str]:
+    def read_by(self, text: str, session: SqlSession) -> frozenset[str]:
         """Return the declared tables that a text may read; all of them if that is not known."""
         scans = find_scans(text, session, self.elsewhere)
         return frozenset(self.tables if scans.problems else self.named_tables(scans))
 
-    def named_in(self, text: str, session: Session) -> frozenset[str] | None:
+    def named_in(self, text: str, session: SqlSession) -> frozenset[str] | None:
         """Return the declared tables that a statement may read or write; None if it may be others.
 
         It may if it does not parse, or names a relation that is not declared, or a path.
@@ -157,9 +164,11 @@ class RelationAccount(NamedTuple):
         if not all(any(name.may_be(full) for full in declared) for name in names):
             return None
         scans.counts.update(names)
-        return frozenset(self.named_tables(scans))
+        tables = frozenset(self.named_tables(scans))
+        # a statement that names no table may have one that is none for the parser: DROP SCHEMA
+        return tables if tables or isinstance(tree, exp.Query) else None
 
-    def _at_location(self, table: str, scans: Scans) -> bool:
+    def _at_location(self, table: str, scans: RelationScans) -> bool:
         """Return whether a path that is read may be in the folder of a table, or around it."""
         folder = _folder(self.locations.get(table, ""))
         if not folder:
@@ -174,7 +183,7 @@ class RelationAccount(NamedTuple):
             if path
         )
 
-    def _own_problem(self, text: str, own: str, scans: Scans, session: Session) -> str:
+    def _own_problem(self, text: str, own: str, scans: RelationScans, session: SqlSession) -> str:
         """Return how a statement may read its own table otherwise than by plain scans."""
         full = self.tables[own]
         if self._at_location(own, scans):

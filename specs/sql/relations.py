@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAME",
-    "Definition",
+    "DefinedRelation",
     "RelationName",
-    "Scans",
-    "Session",
+    "RelationScans",
+    "SqlSession",
     "definition_of",
     "find_scans",
     "hide_pieces",
@@ -206,7 +206,7 @@ def used_schema(text: str, used: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class DefinedRelation:
     """View, function or cached table that a statement defines for later ones."""
 
     name: RelationName
@@ -218,27 +218,27 @@ class Definition:
     """Its query; the whole statement if that is not understood."""
     is_query: bool
     """Whether ``text`` is a query, or the expression of a function."""
-    session: Session = field(repr=False, compare=False)
+    session: SqlSession = field(repr=False, compare=False)
     """Its session before it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SqlSession:
     """What the statements before one have set in its session."""
 
-    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    definitions: Mapping[str, DefinedRelation] = field(default_factory=dict)
     """Temporary views and functions, by name."""
-    cached: tuple[Definition, ...] = ()
+    cached: tuple[DefinedRelation, ...] = ()
     """What CACHE TABLE keeps: later scans may read an older state."""
     used: tuple[str, ...] = ()
     """Catalog and schema that USE has set; empty if it has not."""
 
-    def after(self, text: str) -> Session:
+    def after(self, text: str) -> SqlSession:
         """Return the session after a statement.
 
         Examples
         --------
-        >>> session = Session().after("USE a").after("CREATE TEMP VIEW v AS SELECT 1")
+        >>> session = SqlSession().after("USE a").after("CREATE TEMP VIEW v AS SELECT 1")
         >>> session.used, [*session.definitions]
         (('a',), ['v'])
         """
@@ -256,17 +256,17 @@ class Session:
         return replace(self, definitions=definitions, cached=cached)
 
 
-def definition_of(text: str, session: Session) -> Definition | None:
+def definition_of(text: str, session: SqlSession) -> DefinedRelation | None:
     """Return what a statement defines for later ones; None if it defines nothing.
 
     Examples
     --------
     >>> sql = "CREATE OR REPLACE GLOBAL TEMP VIEW v (a) AS SELECT id FROM t"
-    >>> view = definition_of(sql, Session())
+    >>> view = definition_of(sql, SqlSession())
     >>> str(view.name), view.text, view.temporary
     ('global_temp.v', 'SELECT id FROM t', False)
     >>> sql = "CREATE VIEW v USING delta OPTIONS (path '/lake/t')"
-    >>> definition_of(sql, Session()).is_query
+    >>> definition_of(sql, SqlSession()).is_query
     False
     """
     found = DEFINED.match(text) or CACHED.match(text)
@@ -286,11 +286,11 @@ def definition_of(text: str, session: Session) -> Definition | None:
         name, temporary = RelationName(("global_temp", name.last)), False
     elif not temporary:
         name = with_schema(name, session.used)
-    return Definition(name, kind, temporary, query if is_query else text, is_query, session)
+    return DefinedRelation(name, kind, temporary, query if is_query else text, is_query, session)
 
 
 @dataclass(slots=True)
-class Scans:
+class RelationScans:
     """Relations that a text reads."""
 
     counts: Counter[RelationName] = field(default_factory=Counter)
@@ -306,7 +306,7 @@ class Scans:
     problems: list[str] = field(default_factory=list)
     """Reasons why it may read any relation."""
 
-    def add(self, other: Scans) -> None:
+    def add(self, other: RelationScans) -> None:
         """Add the scans of a part, which may be read several times."""
         self.counts.update(other.counts)
         self.others |= other.others
@@ -316,17 +316,17 @@ class Scans:
 
 
 def find_scans(
-    text: str, session: Session | None = None, elsewhere: Iterable[Definition] = ()
-) -> Scans:
+    text: str, session: SqlSession | None = None, elsewhere: Iterable[DefinedRelation] = ()
+) -> RelationScans:
     """Return what a statement or query reads; the table that it writes to is no scan.
 
     Parameters
     ----------
     text : str
         The statement as written.
-    session : Session, optional
+    session : SqlSession, optional
         What the statements before it have set.
-    elsewhere : iterable of Definition
+    elsewhere : iterable of DefinedRelation
         Views and functions that any session sees.
 
     Examples
@@ -335,11 +335,11 @@ def find_scans(
 w)"
     >>> find_scans(sql).counts
     Counter({RelationName(parts=('t',)): 2})
-    >>> session = Session().after("USE a").after("CREATE TEMP VIEW v AS SELECT 1 FROM t")
+    >>> session = SqlSession().after("USE a").after("CREATE TEMP VIEW v AS SELECT 1 FROM t")
     >>> find_scans("INSERT INTO u SELECT * FROM v", session).counts
     Counter({RelationName(parts=('a', 't')): 1})
     """
-    return _Finder(session or Session(), tuple(elsewhere), ()).statement(text)
+    return _Finder(session or SqlSession(), tuple(elsewhere), ()).statement(text)
 
 
 def target_node(tree: exp.Expr | None) -> exp.Table | None:
@@ -390,19 +390,19 @@ class _Finder:
 
     def __init__(
         self,
-        session: Session,
-        elsewhere: tuple[Definition, ...],
-        around: tuple[Definition, ...],
+        session: SqlSession,
+        elsewhere: tuple[DefinedRelation, ...],
+        around: tuple[DefinedRelation, ...],
     ) -> None:
         self.session = session
         self.elsewhere = elsewhere
         self.around = around
         """Definitions that are being read."""
 
-    def statement(self, text: str) -> Scans:
+    def statement(self, text: str) -> RelationScans:
         """Return the scans of a statement or query."""
         tree = text_tree(text)
-        scans = Scans()
+        scans = RelationScans()
         if tree is not None:
             try:
                 scans.add(self.part(tree, {}, target_node(tree)))
@@ -416,7 +416,7 @@ class _Finder:
             scans.problems.append("a placeholder in it is none that is understood")
         return scans
 
-    def words(self, text: str, tree: exp.Expr | None, scans: Scans) -> None:
+    def words(self, text: str, tree: exp.Expr | None, scans: RelationScans) -> None:
         """Add the words that the parser did not make names, and the bodies of functions."""
         plain = hide_pieces(text)
         named = set()
@@ -431,9 +431,11 @@ class _Finder:
             if tree is None or (word.start() not in named and not called):
                 scans.words[name.last] += 1
 
-    def part(self, node: exp.Expr, visible: Mapping[str, Scans], target: exp.Expr | None) -> Scans:
+    def part(
+        self, node: exp.Expr, visible: Mapping[str, RelationScans], target: exp.Expr | None
+    ) -> RelationScans:
         """Return the scans of a part of a tree, in which some queries of WITH are visible."""
-        scans = Scans()
+        scans = RelationScans()
         if (named := node.args.get("with_")) is not None:
             visible = self.with_queries(named, visible)
         if isinstance(node, exp.Table) and node is not target:
@@ -444,24 +446,26 @@ class _Finder:
                     scans.add(self.part(child, visible, target))
         return scans
 
-    def with_queries(self, named: exp.Expr, visible: Mapping[str, Scans]) -> dict[str, Scans]:
+    def with_queries(
+        self, named: exp.Expr, visible: Mapping[str, RelationScans]
+    ) -> dict[str, RelationScans]:
         """Return the scans of the queries of a WITH and around it, by name."""
         queries = dict(visible)
         for query in named.expressions:
             inside = (
-                {**queries, query.alias.lower(): Scans()}
+                {**queries, query.alias.lower(): RelationScans()}
                 if named.args.get("recursive")
                 else queries
             )
             queries[query.alias.lower()] = self.part(query.this, inside, None)
         return queries
 
-    def table(self, node: exp.Table, visible: Mapping[str, Scans]) -> Scans:
+    def table(self, node: exp.Table, visible: Mapping[str, RelationScans]) -> RelationScans:
         """Return the scans of an item of FROM."""
         name = name_of_node(node)
         if name is None:
             return self.function(node)
-        scans = Scans()
+        scans = RelationScans()
         if len(name.parts) == 1 and name.last in visible:
             return visible[name.last]
         if len(name.parts) == 2 and name.parts[0] in FORMATS:
@@ -469,7 +473,9 @@ class _Finder:
             return scans
         definition = self.defined(name, "view")
         full = with_schema(name, self.session.used)
-        read = Scans(Counter({full: 1})) if definition is None else self.definition(definition)
+        read = (
+            RelationScans(Counter({full: 1})) if definition is None else self.definition(definition)
+        )
         alias = node.args.get("alias")
         at = (
             alias is not None
@@ -484,9 +490,9 @@ class _Finder:
             return replace(read, counts=Counter(), others=others)
         return read
 
-    def function(self, node: exp.Table) -> Scans:
+    def function(self, node: exp.Table) -> RelationScans:
         """Return the scans of a function that gives rows."""
-        scans = Scans()
+        scans = RelationScans()
         called = node.this
         if called is None:  # DROP SCHEMA has a schema alone
             return scans
@@ -512,7 +518,7 @@ class _Finder:
                 scans.words.update(one.name.lower() for one in inner.find_all(exp.Identifier))
         return scans
 
-    def defined(self, name: RelationName, kind: str) -> Definition | None:
+    def defined(self, name: RelationName, kind: str) -> DefinedRelation | None:
         """Return the view or function of this name that the statement sees."""
         own = self.session.definitions.get(name.last)
         if own is not None and own.kind == kind and len(name.parts) == 1:
@@ -521,9 +527,9 @@ class _Finder:
         seen = [one for one in self.elsewhere if one.kind == kind and name.may_be(one.name)]
         return seen[0] if len({one.text for one in seen}) == 1 else _several(seen)
 
-    def definition(self, definition: Definition) -> Scans:
+    def definition(self, definition: DefinedRelation) -> RelationScans:
         """Return the scans of a view or function that is used once."""
-        scans = Scans()
+        scans = RelationScans()
         if definition in self.around:
             scans.problems.append(f"{definition.name} reads itself")
             return scans
@@ -540,11 +546,11 @@ class _Finder:
         return scans
 
 
-def _several(definitions: Iterable[Definition]) -> Definition | None:
+def _several(definitions: Iterable[DefinedRelation]) -> DefinedRelation | None:
     """Return a definition with the text of several ones, of which one is meant; None for none."""
     texts = [one.text for one in definitions]
     first = next(iter(definitions), None)
     if first is None:
         return None
     joined = " ; ".join(texts)
-    return Definition(first.name, first.kind, first.temporary, joined, False, first.session)
+    return DefinedRelation(first.name, first.kind, first.temporary, joined, False, first.session)

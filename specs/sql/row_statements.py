@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import expressions as exp
 
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import near
+from isolitmus.model.errors import SqlError, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
@@ -94,7 +94,12 @@ class StoringReader(JoinReader):
         if not self.place.opaque or value.type == column.type:
             return value
         # Formulas have no store assignment: a string for a DATE column becomes a date here.
-        return coerce(self.place, node.copy(), value, column.type)
+        try:
+            return coerce(self.place, node.copy(), value, column.type)
+        except SqlError as error:
+            if error.kind != "opaque":
+                raise
+            return ex.Opaque(f"{value} as {column.type}", columns_in(value), column.type)
 
     def sets(
         self, schema: Schema, side: Side, nodes: list[exp.Expr], scope: NameScope

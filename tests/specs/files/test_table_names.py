@@ -160,3 +160,67 @@ def test_a_name_that_lacks_parts_is_said(tmp_path):
     said = "What a name of a table lacks is the same as in its declaration"
     names = "shop.t is the declared main.shop.t, t is the declared main.shop.t"
     assert work.assumptions == (f"{said}: {names}.",)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "create"),
+    [
+        ("events", "CREATE TABLE main.iot.events"),
+        ("iot.events", "CREATE TABLE IF NOT EXISTS main.iot.events"),
+        ("events", "USE iot; CREATE TABLE events"),
+        ("main.iot.events", "CREATE TABLE iot.events"),
+    ],
+)
+def test_a_ddl_and_a_folder_create_one_table(tmp_path, ddl, create):
+    columns = "(id BIGINT, n BIGINT) USING delta"
+    (tmp_path / "ddl.sql").write_text(f"CREATE TABLE {ddl} {columns}", "utf-8")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "a.sql").write_text(
+        f"{create} {columns}; DELETE FROM main.iot.events", "utf-8"
+    )
+    work = workload(str(tmp_path / "jobs"), ddl=tmp_path / "ddl.sql")
+    assert not work.unread
+    assert [one.statement.target for one in work.statements] == ["events"]
+
+
+def test_use_in_a_ddl_gives_tables_their_schema(tmp_path):
+    texts = [f"USE {name}; CREATE TABLE e (id BIGINT) USING delta" for name in ("a", "b")]
+    (tmp_path / "ddl.sql").write_text(";".join(texts), "utf-8")
+    (tmp_path / "x.sql").write_text("INSERT INTO a.e SELECT id FROM b.e", "utf-8")
+    work = workload(str(tmp_path / "x.sql"), ddl=tmp_path / "ddl.sql")
+    assert [one.statement.target for one in work.statements] == ["a_e"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP SCHEMA m.s CASCADE",
+        "USE CATALOG m; DROP SCHEMA s CASCADE",
+        "DROP DATABASE s CASCADE",
+        "DROP TABLE IDENTIFIER(:name)",
+        "ALTER TABLE IDENTIFIER(:name) ADD CONSTRAINT c CHECK (id > 0)",
+        "CREATE OR REPLACE TABLE IDENTIFIER(:name) (id INT) USING delta",
+        "CREATE OR REPLACE TABLE IDENTIFIER(:name) USING delta AS SELECT 1 AS id",
+        "TRUNCATE TABLE IDENTIFIER(:name)",
+    ],
+)
+def test_what_may_be_any_table_concerns_each(tmp_path, sql):
+    work = folder_of(
+        tmp_path,
+        ddl="CREATE TABLE m.s.t (id BIGINT, n BIGINT) USING delta",
+        x=sql,
+        y="UPDATE m.s.t SET n = 1 WHERE id = 1",
+    )
+    assert [one.name for one in work.unread] == ["x"]
+    assert cells(work)["x", "y"] == cells(work)["y", "x"] == "unknown"
+
+
+def test_a_timestamp_that_is_spelled_otherwise_is_any_value(tmp_path):
+    work = folder_of(
+        tmp_path,
+        ddl="CREATE TABLE t (id INT, at TIMESTAMP) USING delta",
+        x="INSERT INTO t VALUES (1, '2019-11-01T00:00:00.000Z')",
+        y="DELETE FROM t WHERE id = 5",
+    )
+    assert not work.unread
+    assert cells(work)["x", "y"] == cells(work)["x", "x"] == "never"

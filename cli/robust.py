@@ -44,6 +44,7 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs import protocol
 from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.table_names import plain_names
 from isolitmus.specs.files.workload_file import written_by
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.invariants import read_invariants_of
@@ -183,7 +184,11 @@ def _invariants(workload: Workload, given: Sequence[str]) -> tuple[Invariant, ..
         one
         for text in given
         for one in read_invariants_of(
-            text, workload.tables, written, "--keeps", stand_ins=workload.stand_ins
+            plain_names(text, workload.full_names),
+            workload.tables,
+            written,
+            "--keeps",
+            stand_ins=workload.stand_ins,
         )
     ]
     found = {one.query: one for one in (*workload.invariants, *asked)}

@@ -10,7 +10,7 @@ from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.sql.statement import altered_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from isolitmus.model.invariant import Invariant
@@ -187,6 +187,28 @@ class QueryText:
     """Tables that it reads, in lower case."""
 
 
+class AbortedStatement(NamedTuple):
+    """Statement of a function that aborts on a path."""
+
+    place: str
+    """Its file and line."""
+    names: tuple[str, ...]
+    """Names of the statements of jobs that the function executes there if it commits."""
+
+
+class ConflictPath(NamedTuple):
+    """Path of a function that is taken only if some of its statements abort."""
+
+    function: str
+    """Name of the function's job."""
+    aborted: tuple[AbortedStatement, ...]
+    """The statements: a run takes the path only if each of them may abort."""
+    jobs: tuple[str, ...]
+    """Jobs of the path."""
+    unread: tuple[str, ...]
+    """Names of what is not understood of the path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job(ReadableRepr):
     """Job: repeated runs of its statements, each run with its own parameters."""
@@ -260,8 +282,12 @@ class Workload(ReadableRepr):
     """
     queries: Mapping[str, QueryText] = field(default_factory=dict)
     """Queries that tables of any rows stand for, by table."""
+    full_names: Mapping[str, str] = field(default_factory=dict)
+    """Name with its schema of each table that has another name here, by that name."""
     not_null: frozenset[str] = frozenset()
     """Shared parameters that are declared NOT NULL."""
+    conflict_paths: tuple[ConflictPath, ...] = ()
+    """Paths of functions that follow a conflict; their jobs are among the others."""
 
     @property
     def statements(self) -> tuple[JobStatement, ...]:
@@ -279,6 +305,17 @@ class Workload(ReadableRepr):
             if any(map(one.may_concern, about))
         }
         return replace(self, unread=(), uncertain={**uncertain, **self.uncertain})
+
+    def without_paths(self, paths: Collection[ConflictPath]) -> Workload:
+        """Return the workload without the jobs of some paths that follow a conflict."""
+        jobs = {name for path in paths for name in path.jobs}
+        unread = {name for path in paths for name in path.unread}
+        return replace(
+            self,
+            jobs={name: job for name, job in self.jobs.items() if name not in jobs},
+            unread=tuple(one for one in self.unread if one.name not in unread),
+            conflict_paths=tuple(one for one in self.conflict_paths if one not in paths),
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -436,6 +436,6 @@ def symbolic_condition(condition: str, loser: str, winner: str) -> str:
     "a's :x < the other run's :y"
     """
     for sign, words in COMPARISONS.items():
-        condition = condition.replace(f" {words} ", f" {sign} ")
+        condition = re.sub(f" {words} (?!NULL)", f" {sign} ", condition)
     other = rf"(?<!\w){re.escape(loser)}_2's "
     return re.sub(other, "the other run's ", condition) if winner == loser else condition

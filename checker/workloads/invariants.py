@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.checker.solver.refutation import Certificate, Refutation
+from isolitmus.checker.workloads.conflict_paths import without_untaken_paths
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.invariant_questions import (
     GroupLimitQuestions,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
     from isolitmus.checker.workloads.invariant_runs import InvariantViolation
     from isolitmus.model.spec import Spec
-    from isolitmus.model.workload import Workload
+    from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["InvariantAnswer", "InvariantWord", "decide_invariants"]
@@ -208,18 +209,24 @@ def decide_invariants(
     workload = leave_out_failing(as_workload(workload))
     given = tuple(workload.invariants if invariants is None else invariants)
     budget = budget or Budget(memory=inf)
-    instances, alone = Instances(with_not_null(workload, invariants=False)), _AloneAnswers()
-    plain = (instances.without_nulls(), _AloneAnswers()) if instances.may_have_nulls else None
+    same: dict[tuple[ConflictPath, ...], list[tuple[Instances, _AloneAnswers]]] = {}
     for spec in map(named_protocol, protocols):
+        work = without_untaken_paths(workload, spec, budget)
+        if (key := work.conflict_paths) not in same:
+            instances = Instances(with_not_null(work, invariants=False))
+            same[key] = [(instances, _AloneAnswers())]
+            if instances.may_have_nulls:
+                same[key].append((instances.without_nulls(), _AloneAnswers()))
+        instances, alone = same[key][0]
         try:
             with budget.interrupting():
                 answers = list(
                     _Decision(instances, spec, given, alone, tell, examples=examples).answers()
-                    if plain is None
+                    if len(same[key]) == 1
                     else _answers_with_nulls(
                         [
                             partial(_Decision, some, spec, given, known, tell)
-                            for some, known in ((instances, alone), plain)
+                            for some, known in same[key]
                         ],
                         examples=examples,
                     )
@@ -229,7 +236,9 @@ def decide_invariants(
                 InvariantAnswer(workload, spec.name, one, "unknown", why=(str(limit),))
                 for one in given
             ]
-        yield from (replace(one, workload=workload) for one in answers)
+        # with all paths: a repair may change what aborts
+        told = replace(workload, left_out=work.left_out)
+        yield from (replace(one, workload=told) for one in answers)
 
 
 def _answers_with_nulls(

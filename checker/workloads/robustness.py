@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.judge.spec_properties import is_monotone
 from isolitmus.checker.solver.refutation import Certificate, Refutation
 from isolitmus.checker.templates.instance_frames import DEPENDENCIES
+from isolitmus.checker.workloads.conflict_paths import without_untaken_paths
 from isolitmus.checker.workloads.counterexamples import CounterexampleCheck
 from isolitmus.checker.workloads.cycle_patterns import (
     LEMMAS,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         RefutedPattern,
     )
     from isolitmus.model.spec import Spec
-    from isolitmus.model.workload import Workload
+    from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 __all__ = ["PROMISES", "UNLESS_NULL", "Robustness", "decide_all", "decide_robustness"]
@@ -280,28 +281,32 @@ def decide_all(
     """
     budget = budget or Budget(memory=inf)
     workload = leave_out_failing(as_workload(workload))
-    instances = Instances(with_not_null(workload))
-    instances.check_domains()
-    plain = instances.without_nulls() if instances.may_have_nulls else None
-    asked = [
-        _Promises(instances, each, tell, examples=examples, plain=plain)
-        for each in map(named_protocol, protocols)
-    ]
+    asked = []
+    same: dict[tuple[ConflictPath, ...], tuple[Instances, Instances | None]] = {}
+    for each in map(named_protocol, protocols):
+        work = without_untaken_paths(workload, each, budget)
+        if (key := work.conflict_paths) not in same:
+            instances = Instances(with_not_null(work))
+            instances.check_domains()
+            same[key] = instances, instances.without_nulls() if instances.may_have_nulls else None
+        instances, plain = same[key]
+        asked.append((work, _Promises(instances, each, tell, examples=examples, plain=plain)))
     for promise in promises:
-        for one in asked:
+        for work, one in asked:
             try:
                 with budget.interrupting():
                     found = one.answer(promise, promises)
             except Limit as limit:
                 name = one.dangers.protocol.name
                 found = Robustness(workload, name, promise, "unknown", why=(str(limit),))
-            if workload.unread and found.word == "safe":
-                names = ", ".join(one.name for one in workload.unread)
+            if work.unread and found.word == "safe":
+                names = ", ".join(one.name for one in work.unread)
                 why = f"the other statements are safe, but these are not understood: {names}"
                 found = replace(found, word="unknown", why=(why,))
-            if workload.unread:
+            if work.unread:
                 found = replace(found, not_null=None)
-            yield replace(found, workload=workload)
+            # with all paths: a repair may change what aborts
+            yield replace(found, workload=replace(workload, left_out=work.left_out))
 
 
 class _Promises:

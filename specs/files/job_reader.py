@@ -59,6 +59,7 @@ from isolitmus.specs.sql.job_statements import (
     altered_tables,
     commits_nothing,
     concerns_no_table,
+    decided_later,
     find_transactions,
     plain_statement,
     temporary_view,
@@ -190,6 +191,8 @@ class JobReader:
     """Text as written of each statement with other names of its tables."""
     unclear: Mapping[str, str] = field(default_factory=dict)
     """Why the name of a table in a text is not understood."""
+    branches: list[tuple[str, str]] = field(default_factory=list)
+    """Jobs of which some statements are only executed under a condition, each with the reason."""
 
     def job(self, name: str, node: Node, spans: Sequence[tuple[int, int]] = ()) -> Job:
         """Return a job; refuse parameters that no statement uses or that are shared already.
@@ -272,6 +275,7 @@ class JobReader:
         alone = [k for k, found in enumerate(sets) if found is None and k not in inside]
         several = len(alone) + len(blocks) - sum(over) > 1
         number = 0
+        before: frozenset[str] = frozenset()
         for k, (one_given, found, passed) in enumerate(zip(given, sets, over, strict=True)):
             text, place = one_given.text, one_given.place
             if k in blocks:
@@ -281,6 +285,12 @@ class JobReader:
                 self.unread.append(self._transaction(title, blocks[k], together, node))
             if (k in inside and found is None) or (passed and is_use(text)):
                 continue
+            if passed and (decided := decided_later(text)):
+                # the client reads what a condition or a variable is computed from
+                before |= self.account.read_by(one_given.written, one_given.session)
+                if decided == "condition":
+                    said = f"whether a run of {name} executes all of its statements depends on"
+                    self.branches.append((name, f"{said} '{brief(one_line(text), SHOWN)}'"))
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
                 said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
@@ -295,7 +305,7 @@ class JobReader:
                 with in_file(node, "sql", text):
                     plain = plain_statement(text)
                     refuse_unread_table(plain, _label(node, one_given.written), self.unread_tables)
-                one = self.accounted(title, one_given, node, _ReadWith(types, let, confs))
+                one = self.accounted(title, one_given, node, _ReadWith(types, let, confs), before)
                 changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             except (LitmusError, SqlError) as error:
                 problem = begun_wrong(_placed(error, node, text), text, place, node.source)
@@ -308,21 +318,27 @@ class JobReader:
             yield replace(one, statement=changed, conf=dict(confs), location=place)
 
     def accounted(
-        self, title: tuple[str, int], given: _Given, node: Node, read_with: _ReadWith
+        self,
+        title: tuple[str, int],
+        given: _Given,
+        node: Node,
+        read_with: _ReadWith,
+        before: frozenset[str],
     ) -> JobStatement:
         """Return a statement with all tables that its text reads; SqlError if it may read its own
         otherwise than it is understood.
+
+        Whether and how it is executed depends on the tables that were read ``before``.
         """
-        label = _label(node, given.written)
         if given.problem:
-            raise SqlError(f"{label}: {given.problem}", problem=given.problem)
+            raise SqlError(f"{given.place}: {given.problem}", problem=given.problem)
         one = self.statement(title, given.text, node, read_with)
-        tables, problem = self.account.close(given.written, one.statement, given.session, one.reads)
+        text = plain_statement(given.written)
+        tables, problem = self.account.close(text, one.statement, given.session, one.reads)
         if problem:
-            raise SqlError(f"{label}: {problem}", problem=problem)
+            raise SqlError(f"{given.place}: {problem}", problem=problem)
+        tables = tables.union(before, *(read_with.let[name].reads for name in one.let))
         more = [n for n in self.schemas if n in tables and n.lower() in self.written]
-        asked = frozenset[str]().union(*(read_with.let[name].reads for name in one.let))
-        more += [n for n in self.schemas if n in asked and n.lower() in self.written]
         return replace(one, reads=tuple(dict.fromkeys((*one.reads, *more)))) if more else one
 
     def is_passed(self, text: str) -> bool:

@@ -158,7 +158,7 @@ class CachedJobReader:
     def _lists(self) -> tuple[list[Any], ...]:
         """Lists to which the reading of a job adds; the last one is of what is left out."""
         reader = self.reader
-        return reader.instead, reader.passed, reader.sources, reader.unread
+        return reader.instead, reader.passed, reader.sources, reader.branches, reader.unread
 
     def _job_key(self, name: str, node: Node, spans: Sequence[tuple[int, int]]) -> str | None:
         """Return the key of a job's reading; None if it is not kept."""

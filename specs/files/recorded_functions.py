@@ -16,6 +16,7 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
+from isolitmus.specs.files.conflict_paths import conflict_paths, has_conflict_only
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.sql.guards import guard_insert
 from isolitmus.specs.sql.parameters import one_line, parameters
@@ -184,7 +185,7 @@ class FunctionRecord:
 
         The job of the first path that does something has the function's name. A path with a
         conflict on which nothing else happens than on another one, or which only ends earlier, is
-        left out.
+        left out, if that other path needs no other conflict.
         """
         every = [cls.of(target, told) for told in paths]
         conflicts = any(one.aborted for one in every)
@@ -211,6 +212,7 @@ class FunctionRecord:
         rank = len(self.aborted), paths.index(self)
         return any(
             own == other.events[: len(own)]
+            and other.aborted_places <= self.aborted_places
             and (len(own) < len(other.events) or (len(other.aborted), place) < rank)
             for place, other in enumerate(paths)
         )
@@ -224,6 +226,11 @@ class FunctionRecord:
     def aborted(self) -> tuple[RecordedStep, ...]:
         """Statements that aborted."""
         return tuple(s for s in self.steps if s.kind == "aborted")
+
+    @property
+    def aborted_places(self) -> frozenset[str]:
+        """Files and lines of the statements that aborted."""
+        return frozenset(map(self.place, self.aborted))
 
     @property
     def statements(self) -> tuple[RecordedStep, ...]:
@@ -570,11 +577,16 @@ def with_functions(
         else:
             unread.append(one)
     uncertain: dict[str, str] = {}
-    seen: set[tuple[str, int, str]] = set()
-    for record in records:
+    seen: set[tuple[object, ...]] = set()
+    taken = {*(one.name for one in work.unread), *(one.name for one in work.statements)}
+    own_unread: dict[FunctionRecord, list[str]] = {
+        record: [one.name for one in unread if one.job in record.job_names] for record in records
+    }
+    # what is not understood belongs to a path without a conflict, if there is one
+    for record in sorted(records, key=has_conflict_only):
         name = record.target.name
+        needs = (name, record.aborted_places) if has_conflict_only(record) else ()
         label = record.target.label
-        taken = {*(one.name for one in work.unread), *(one.name for one in work.statements)}
         gaps = [(s, s.problem) for s in record.gaps]
         let = record.name not in without_let
         open_ = [*record.unknown_paths(let=let)]
@@ -586,9 +598,10 @@ def with_functions(
                 " it do not name."
             )
         for step, problem in (*gaps, *open_):
-            if (record.target.place, step.line, problem) in seen:
+            key = record.target.place, step.line, problem
+            if (*key, *needs) in seen or key in seen:
                 continue
-            seen.add((record.target.place, step.line, problem))
+            seen.add((*key, *needs))
             line = step.line or record.target.line
             called = f"{name}_line{line}"
             while called in taken:
@@ -597,6 +610,7 @@ def with_functions(
             place = Place(label, line, 1, line, record.target.path)
             job = record.job_name(step.stream)
             unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", tables, place))
+            own_unread[record].append(called)
         told += [
             f"{record.place(s)}: {s.problem}{'; it is left out' if s.kind == 'left out' else ''}."
             for s in record.steps
@@ -633,4 +647,5 @@ def with_functions(
         left_out=(*work.left_out, *dict.fromkeys(told)),
         apart=apart,
         uncertain={**work.uncertain, **uncertain},
+        conflict_paths=(*work.conflict_paths, *conflict_paths(work, records, own_unread)),
     )

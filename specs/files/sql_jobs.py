@@ -37,6 +37,7 @@ from isolitmus.specs.sql.configuration import JOB_CONFS, SET
 from isolitmus.specs.sql.job_statements import (
     commits_nothing,
     creates_table,
+    decided_later,
     find_transactions,
     split_inserts,
     without_block,
@@ -163,7 +164,7 @@ def read_job_text(source: Source) -> JobText:
     blocks = find_transactions([statement for _, statement in pieces])
     together = {k for one in blocks for k in range(one.first, one.last + 1)}
     for k, (start, statement) in enumerate(pieces):
-        passes = commits_nothing(statement) and not _sets_names(statement)
+        passes = commits_nothing(statement) and not _matters_later(statement)
         if (conf := SET.fullmatch(statement)) and conf["key"] in JOB_CONFS:
             found.append(statement)
             spans.append((start, start + len(statement)))
@@ -179,9 +180,12 @@ def read_job_text(source: Source) -> JobText:
     return JobText(tuple(found), tuple(passed), tuple(spans))
 
 
-def _sets_names(statement: str) -> bool:
-    """Return whether the meaning of names in later statements depends on a statement."""
-    return is_use(statement) or definition_of(statement, Session()) is not None
+def _matters_later(statement: str) -> bool:
+    """Return whether a statement that commits nothing decides what names in later ones mean, or
+    what these do.
+    """
+    defines = is_use(statement) or definition_of(statement, Session()) is not None
+    return defines or bool(decided_later(statement))
 
 
 def _refuse(source: Source, start: int, problem: str) -> NoReturn:
@@ -521,11 +525,10 @@ def sql_workload(
         raise IsolitmusError(_no_table(folder))
     label = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
-    own_last = {relation_name(table).last for table in tables}
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
         each=each, partial=partial, whole=whole, store=store,
-        unread=[one for name, one in unread_tables.items() if name not in own_last],
+        unread=[one for name, one in unread_tables.items() if name not in tables],
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     with_cells = [
@@ -542,8 +545,8 @@ def _take_tables(
     unread: dict[str, UnreadTable],
     store: ReadingStore | None,
 ) -> Iterator[str]:
-    """Move each CREATE TABLE of a job from its statements to the tables, by their full names, or to
-    those that are not understood, by name in lower case.
+    """Move each CREATE TABLE of a job from its statements to the tables, or to those that are not
+    understood, by their full names.
 
     Yields what is assumed about one that creates a table again.
     """
@@ -555,14 +558,15 @@ def _take_tables(
         statements.remove(one)
         create = created_text(one, session.used)
         place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
+        full = created_name(create)
+        assert full is not None
         try:
             name = cached_reading(store, "created", one, apply_partly(_created_table, one, place))
         except (LitmusError, SqlError) as error:
             problem = str(error).partition("\n")[0].partition(": ")[2]
-            table = unread_table(one, error, place)
-            unread.setdefault(table.name.lower(), replace(table, place=place, problem=problem))
+            table = replace(unread_table(one, error, place), place=place, problem=problem)
+            unread.setdefault(str(full), replace(table, name=str(full)))
             continue
-        full = created_name(create) or relation_name(name)
         known = [relation_name(key) for key in tables]
         same = [key for key in known if key == full] or [key for key in known if key.agrees(full)]
         if len(same) != 1:

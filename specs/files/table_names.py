@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.toml_reader import Node
 from isolitmus.specs.sql.parameters import BLANK
 from isolitmus.specs.sql.relation_account import RelationAccount
@@ -34,6 +35,7 @@ from isolitmus.specs.sql.relations import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from isolitmus.model.workload import UnreadTable
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.sql.relations import Definition
 
@@ -45,6 +47,7 @@ __all__ = [
     "name_jobs",
     "name_tables",
     "name_texts",
+    "plain_names",
     "relation_account",
     "text_after_name",
 ]
@@ -152,6 +155,11 @@ class TableNames:
             plain[name] = own if same == 1 else next(one for one in options if one not in taken)
         return cls(plain)
 
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Full names of the tables whose plain name is not their last part, by plain name."""
+        return {plain: str(name) for name, plain in self.plain.items() if plain != name.last}
+
     def fitting(self, name: RelationName) -> list[RelationName]:
         """Return the declared tables that a name may be."""
         return [table for table in self.plain if name.may_be(table)]
@@ -200,7 +208,9 @@ def _joined(parts: Sequence[str]) -> str:
     return re.sub(r"\W+", "_", "_".join(parts)).strip("_") or "t"
 
 
-def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTexts:
+def name_texts(
+    names: TableNames, jobs: Mapping[str, Sequence[str]], aliases: Collection[str] = ()
+) -> NamedTexts:
     """Return the statements of jobs with plain names of their tables.
 
     Parameters
@@ -209,6 +219,8 @@ def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTex
         Declared tables; what is found of their uses is added.
     jobs : mapping of str to sequence of str
         Statements of each job, in their order.
+    aliases : collection of str
+        Plain names, in lower case, that stand in the texts for names with a schema.
 
     Examples
     --------
@@ -241,7 +253,7 @@ def name_texts(names: TableNames, jobs: Mapping[str, Sequence[str]]) -> NamedTex
             if changed != text:
                 found.originals[changed] = text
             texts[job].append(changed)
-    return found._replace(assumptions=tuple(_assumptions(names, uses)))
+    return found._replace(assumptions=tuple(_assumptions(names, uses, aliases)))
 
 
 class _Unclear(Exception):
@@ -356,31 +368,43 @@ def _checked_words(text: str, names: TableNames, edits: Mapping[tuple[int, int],
     return _edited(text, edits)
 
 
-def _assumptions(names: TableNames, uses: Collection[RelationName]) -> Iterator[str]:
-    """Yield what is assumed of names."""
-    renamed = {table: plain for table, plain in names.plain.items() if plain != table.last}
-    if renamed:
-        listed = " and ".join(map(str, renamed))
-        yield f"{listed} are different tables; here they are {' and '.join(renamed.values())}."
-    shorter: dict[RelationName, set[RelationName]] = {}
-    for name in uses:
-        for table in names.fitting(name):
-            if table.agrees(name) and len(table.parts) != len(name.parts):
-                shorter.setdefault(table, set()).add(name)
-    for table, others in shorter.items():
-        if table not in names.contested:
-            listed = " and ".join(sorted(map(str, others)))
-            yield f"{listed} and the declared {table} are one table: what a name lacks is the same."
+def _assumptions(
+    names: TableNames, uses: Collection[RelationName], aliases: Collection[str]
+) -> Iterator[str]:
+    """Yield what is assumed of names; the plain names that a door has given are ``aliases``."""
+    if renamed := names.renamed:
+        yield f"{_listed(renamed.values())} are different tables; here they are {_listed(renamed)}."
+    same = []
+    for name in sorted(uses):
+        fitting = names.fitting(name)
+        is_alias = len(name.parts) == 1 and name.last in aliases
+        if is_alias or len(fitting) != 1 or names.resolve(name) is None:
+            continue
+        if len(fitting[0].parts) != len(name.parts):
+            same.append(f"{name} is the declared {fitting[0]}")
+    if same:
+        yield f"What a name of a table lacks is the same as in its declaration: {', '.join(same)}."
     held = {part for name in (*uses, *names.plain) for part in name.parts if "$" in part}
     if held:
-        listed = " and ".join(sorted(one.strip("$") for one in held))
+        listed = _listed(sorted(part.strip("$") for part in held))
         yield f"A placeholder in a name has one value in all files: {listed}."
 
 
+def _listed(words: Iterable[object]) -> str:
+    *most, last = map(str, words)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def name_tables(
-    document: Node, logged: Sequence[LoggedDeclaration], relations: Mapping[str, str]
+    document: Node,
+    logged: Sequence[LoggedDeclaration],
+    relations: Mapping[str, str],
+    unread: Iterable[UnreadTable] = (),
 ) -> tuple[Node, TableNames]:
-    """Return the document with a name of one part for each table of its DDL, and the names."""
+    """Return the document with a name of one part for each table of its DDL, and the names.
+
+    A table with a log may have any schema; so has one of the DDL that has a log as well.
+    """
     ddl = document.value.get("ddl", [])
     texts = [ddl] if isinstance(ddl, str) else ddl
     full = {name.lower(): relation_name(relation) for name, relation in relations.items()}
@@ -390,7 +414,11 @@ def name_tables(
     written += [relation_name(name) for name in document.value.get("tables", {})]
     if "table" in document.value:
         written.append(RelationName(("t",)))
-    written += [relation_name(one.declared.name) for one in logged]
+    written += [relation_name(one.name) for one in unread]
+    for one in logged:
+        name = relation_name(one.declared.name)
+        if not any(other.agrees(name) for other in written):
+            written.append(name)
     known = [
         RelationName((*full[name.last].parts[:-1], name.last)) if name.last in full else name
         for name in written
@@ -402,7 +430,25 @@ def name_tables(
     return Node({**document.value, "ddl": changed}, document.path, document.source), names
 
 
-def name_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
+def plain_names(text: str, full_names: Mapping[str, str]) -> str:
+    """Return a text in which full names of tables are their plain names.
+
+    Examples
+    --------
+    >>> plain_names("silver.e: id references bronze . e(id)", {"bronze_e": "bronze.e"})
+    'silver.e: id references bronze_e(id)'
+    """
+    wanted = {relation_name(full): plain for plain, full in full_names.items()}
+
+    def plain(found: re.Match[str]) -> str:
+        return wanted.get(relation_name(found[0]), found[0])
+
+    return re.sub(NAME, plain, text) if wanted else text
+
+
+def name_jobs(
+    given: Node, names: TableNames, aliases: Iterable[str] = ()
+) -> tuple[Node, NamedTexts]:
     """Return the jobs with names of one part for their tables."""
     listed: dict[str, list[str]] = {}
     for name, job in given.value.items():
@@ -410,7 +456,7 @@ def name_jobs(given: Node, names: TableNames) -> tuple[Node, NamedTexts]:
         texts = [sql] if isinstance(sql, str) else sql
         if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
             listed[name] = texts
-    named = name_texts(names, listed)
+    named = name_texts(names, listed, {alias.lower() for alias in aliases})
     jobs = dict(given.value)
     for name, texts in named.statements.items():
         if texts != listed[name]:
@@ -425,6 +471,8 @@ def relation_account(
     given: NamedTexts,
     document: Node,
     views: Mapping[str, str],
+    *,
+    logged: Sequence[LoggedDeclaration] = (),
 ) -> RelationAccount:
     """Return the account of the relations that statements name, on these declared tables."""
     ddl = document.value.get("ddl", [])
@@ -442,7 +490,7 @@ def relation_account(
         view = definition_of(f"CREATE VIEW `{relation}` AS {query}", Session())
         assert view is not None
         elsewhere.append(view)
-    locations: dict[str, str] = {}
+    locations = {one.declared.name.lower(): str(real_path(one.folder)) for one in logged}
     for text in ddl:
         name, folder = created_name(text), LOCATION.search(text)
         if name is not None and folder is not None:

@@ -28,7 +28,12 @@ from isolitmus.specs.files.reading_cache import (
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.table_names import name_jobs, name_tables, relation_account
+from isolitmus.specs.files.table_names import (
+    name_jobs,
+    name_tables,
+    plain_names,
+    relation_account,
+)
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 from isolitmus.specs.files.unread_tables import creates_no_table, unread_table
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
@@ -36,6 +41,7 @@ from isolitmus.specs.sql.generated_columns import with_generated
 from isolitmus.specs.sql.invariants import FORMS, read_invariants_of
 from isolitmus.specs.sql.job_statements import transaction_statements
 from isolitmus.specs.sql.parameters import one_line
+from isolitmus.specs.sql.relations import relation_name
 from isolitmus.specs.sql.source_text import errors_in_file
 
 if TYPE_CHECKING:
@@ -430,7 +436,8 @@ def build_workload(
     if "jobs" not in document:
         raise NoLitmusTest(f"{document.source.label}: not a workload: it has no [jobs.NAME]")
     document.keys(KNOWN)
-    document, names = name_tables(document, logged, relations or {})
+    document, names = name_tables(document, logged, relations or {}, unread)
+    unread = [replace(one, name=names.plain[relation_name(one.name)]) for one in unread]
     schemas, level, formats, left_out, unread_here = _kept_tables(document, logged, store)
     declared = {name.lower() for name in schemas}
     unread = [*unread_here, *(one for one in unread if one.name.lower() not in declared)]
@@ -445,12 +452,12 @@ def build_workload(
         else "add its CREATE TABLE to the DDL"
     )
     given = document.inner("jobs", most=300 if sources is None else ENTRIES)
-    given, named_texts = name_jobs(given, names)
+    given, named_texts = name_jobs(given, names, relations or ())
     schemas = dict(schemas)
     texts = tuple(_texts(given.value))
     written = cached_written_tables(store, texts)
     known = [*schemas, *(one.name for one in unread if not one.is_view)]
-    account = relation_account(names, known, named_texts, document, views or {})
+    account = relation_account(names, known, named_texts, document, views or {}, logged=logged)
     reader = JobReader(
         schemas, shared, formats, besides, written, texts, hints or {},
         {one.name.lower(): one for one in unread}, account=account,
@@ -483,7 +490,9 @@ def build_workload(
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
     stand_ins = _stand_ins(reader.sources)
-    invariants = read_invariants(document.inner("invariants", {}), schemas, every, stand_ins)
+    invariants = read_invariants(
+        document.inner("invariants", {}), schemas, every, stand_ins, names.renamed
+    )
     return Workload(
         name, title, schemas, jobs, shared, apart, formats,
         _distinct(stated, jobs, shared, whole=whole),
@@ -501,6 +510,7 @@ def build_workload(
             **{one.schema.name: one.text for one in reader.instead if one.text is not None},
             **{one.schema.name: QueryText(one.query) for one in reader.sources if one.query},
         },
+        uncertain=dict(reader.branches), full_names=names.renamed,
         not_null=not_null_in(common),
     )  # fmt: skip
 
@@ -521,9 +531,10 @@ def read_invariants(
     schemas: Mapping[str, Schema],
     statements: Iterable[JobStatement],
     stand_ins: Mapping[str, tuple[StandIn, ...]],
+    full_names: Mapping[str, str],
 ) -> tuple[Invariant, ...]:
     """Return the invariants of a table ``[invariants]``; one without a table is about a table that
-    statements write. ``stand_ins`` are those of a workload.
+    statements write. ``stand_ins`` and ``full_names`` are those of a workload.
     """
     written = written_by(statements)
     found: list[Invariant] = []
@@ -531,8 +542,9 @@ def read_invariants(
         if not isinstance(node.value, str):
             node.refuse(f"{node} is {show_value(node.value)}; write an invariant: {FORMS}")
         found += read_invariants_of(
-            node.value, schemas, written, node.place, name=name, stand_ins=stand_ins
-        )
+            plain_names(node.value, full_names), schemas, written, node.place, name=name,
+            stand_ins=stand_ins,
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -540,7 +552,7 @@ def with_invariants(work: Workload, given: Node | None) -> Workload:
     """Return the workload with the invariants of a table ``[invariants]`` of settings as well."""
     if given is None:
         return work
-    stated = read_invariants(given, work.tables, work.statements, work.stand_ins)
+    stated = read_invariants(given, work.tables, work.statements, work.stand_ins, work.full_names)
     return replace(work, invariants=(*work.invariants, *stated))
 
 

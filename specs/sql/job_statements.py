@@ -24,6 +24,7 @@ __all__ = [
     "commits_nothing",
     "concerns_no_table",
     "creates_table",
+    "decided_later",
     "find_transactions",
     "plain_statement",
     "split_inserts",
@@ -197,6 +198,9 @@ ATOMIC = re.compile(rf"{BLANK}(?:\w+\s*:\s*)?BEGIN\s+ATOMIC(?=\s+\S)", re.IGNORE
 END = re.compile(rf"{BLANK}END\s*", re.IGNORECASE)
 BRANCH = re.compile(
     rf"{BLANK}(?:(?P<if>(?:ELSE)?IF\b.*?\bTHEN\b)|ELSE\b|END\s+IF\b)", re.IGNORECASE | re.DOTALL
+)
+DECIDES = re.compile(
+    rf"{BLANK}(?:(?P<condition>IF)\b|DECLARE\b|SET\s+VAR(?:IABLE)?\b)", re.IGNORECASE
 )
 CONTROL = re.compile(
     rf"{BLANK}(?:(?:WHILE|FOR|LOOP|REPEAT|CASE|DECLARE|LEAVE|ITERATE|BEGIN|END|SET|FETCH|OPEN|CLOSE)\b"
@@ -469,6 +473,21 @@ def creates_table(text: str) -> bool:
     False
     """
     return CREATES.match(text) is not None
+
+
+def decided_later(text: str) -> str:
+    """Return which part of a statement that commits nothing decides what later ones do: its
+    ``condition`` or its ``value``; empty if neither does.
+
+    Examples
+    --------
+    >>> decided_later("IF (SELECT count(*) FROM t) = 0 THEN"), decided_later("SET VAR x = 1")
+    ('condition', 'value')
+    >>> decided_later("SET spark.sql.shuffle.partitions = 4")
+    ''
+    """
+    found = DECIDES.match(text)
+    return "" if found is None else "condition" if found["condition"] else "value"
 
 
 def commits_nothing(text: str) -> bool:

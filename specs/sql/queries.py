@@ -133,10 +133,39 @@ class QueryReader:
 
     # Queries
 
-    def left_open(self, node: exp.Select, where: ex.Expr | None, *handled: str) -> ex.Expr | None:
+    def ordered(self, scope: NameScope, node: exp.Select, *, grouped: bool) -> None:
+        """Accept an ORDER BY, which changes no set of rows; refuse keys that may fail or read."""
+        given = node.args.get("order")
+        names = [] if given is None else [one.lower() for one in node.named_selects]
+        for part in () if given is None else given.expressions:
+            key = part.this
+            if isinstance(key, exp.Literal) and key.is_int:
+                if "*" in names or not 1 <= int(key.this) <= len(names):
+                    problem = f"ORDER BY {key.this} names no column of this query; write its name"
+                    self.place.refuse(key, problem)
+            elif (
+                isinstance(key, exp.Column) and not key.table and names.count(key.name.lower()) == 1
+            ):
+                continue
+            elif grouped:
+                self.place.refuse(key, f"ORDER BY what a grouped query does not select {OUTSIDE}")
+            else:
+                value = read_expression(scope, key)
+                if can_fail(value) or ex.subqueries(value) or not columns_in(value):
+                    self.place.refuse(key, f"ORDER BY anything but values of columns {OUTSIDE}")
+
+    def left_open(
+        self,
+        scope: NameScope,
+        node: exp.Select,
+        where: ex.Expr | None,
+        *handled: str,
+        grouped: bool = False,
+    ) -> ex.Expr | None:
         """Return the WHERE of a query, with opaque conditions for clauses that drop some rows."""
         if not self.place.opaque:
-            refuse_other_arguments(self.place, node, *handled)
+            refuse_other_arguments(self.place, node, *handled, "order")
+            self.ordered(scope, node, grouped=grouped)
             return where
         refuse_other_arguments(self.place, node, *handled, *VAGUE, "order", "windows")
         parts = [node.args[key] for key in VAGUE if node.args.get(key)]
@@ -208,7 +237,8 @@ class QueryReader:
             if node.args.get("group"):
                 self.place.refuse(node, f"GROUP BY without FROM {OUTSIDE}")
             scope = NameScope(self.place, (), self.subquery)
-            where = self.left_open(node, self.where(scope, node.args.get("where")), *handled)
+            where = self.where(scope, node.args.get("where"))
+            where = self.left_open(scope, node, where, *handled)
             return qu.Values((self.constants(node.expressions, types, scope),), where)
         schema, side = self.source(source.this)
         version = self.version(source.this)
@@ -228,7 +258,7 @@ class QueryReader:
         where = self.where(scope, node.args.get("where"))
         self.foreseen(where, node.args.get("where"))
         self.evaluated(schema, where, node.args.get("where"))
-        where = self.left_open(node, where, *handled)
+        where = self.left_open(scope, node, where, *handled, grouped=grouped)
         alias = _by_path(source.this)
         return qu.Select(schema.name, tuple(items), where, grouped, version, keys, alias)
 
@@ -529,7 +559,7 @@ class JoinReader(QueryReader):
             for k, source in enumerate(sources)
         ]
         known = ("expressions", "from_", "where", "group", "joins", "hint", "with_")
-        where = self.left_open(node, where, *known)
+        where = self.left_open(scope, node, where, *known, grouped=grouped)
         return qu.Joined(tuple(kept), items, where, grouped, keys)
 
     def items(

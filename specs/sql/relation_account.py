@@ -107,7 +107,7 @@ class RelationAccount(NamedTuple):
             whole = _reads_whole(statement) and (own in covered or modelled[own])
             if count != modelled[own] and not whole:
                 problem = (
-                    f"its text reads {own} {_times(count)}, the statement that is understood"
+                    f"the text reads {own} {_times(count)}, but is understood to read it"
                     f" {_times(modelled[own])}"
                 )
         return frozenset(others), problem
@@ -131,6 +131,11 @@ class RelationAccount(NamedTuple):
             or scans.words[full.last]
             or self._at_location(table, scans)
         }
+
+    def read_by(self, text: str, session: Session) -> frozenset[str]:
+        """Return the declared tables that a text may read; all of them if that is not known."""
+        scans = find_scans(text, session, self.elsewhere)
+        return frozenset(self.tables if scans.problems else self.named_tables(scans))
 
     def named_in(self, text: str, session: Session) -> frozenset[str] | None:
         """Return the declared tables that a statement may read or write; None if it may be others.
@@ -173,15 +178,15 @@ class RelationAccount(NamedTuple):
         """Return how a statement may read its own table otherwise than by plain scans."""
         full = self.tables[own]
         if self._at_location(own, scans):
-            return f"it may read {own} by its path"
+            return f"the text may read {own} by the path of its LOCATION"
         parsed = target_node(text_tree(text)) is not None
         if scans.words[full.last] > (0 if parsed else 1):  # one is the word of the target itself
-            return f"'{full.last}' stands where no relation or column is understood"
+            return f"the text has '{full.last}' where neither a relation nor a column is understood"
         cached = (find_scans(one.text, one.session, self.elsewhere) for one in session.cached)
         if self._scanned(scans, own)[0] and any(
             one.problems or self._scanned(one, own) != (0, False) for one in cached
         ):
-            return f"it reads {own}, of which CACHE TABLE may keep an older state"
+            return f"the text reads {own}, of which CACHE TABLE may keep an older state"
         return ""
 
 
@@ -196,7 +201,7 @@ def _reads_whole(statement: Statement) -> bool:
 
 
 def _times(count: int) -> str:
-    return {0: "not at all", 1: "once"}.get(count, f"{count} times")
+    return {0: "never", 1: "once"}.get(count, f"{count} times")
 
 
 def _folder(path: str) -> str:

@@ -49,6 +49,13 @@ NAME = rf"{PART}(?:\s*\.\s*{PART})*"
 """Name of a relation, perhaps with a schema and a catalog."""
 PARTS = re.compile(r"`((?:[^`]|``)*)`|([\w$]+)")
 WORD = re.compile(PART)
+QUOTED = re.compile(r"`(?:[^`]|``)+`")
+NAMELESS = re.compile(
+    r"\.\s*+\.|\.\s*+$|(?:^|[^\w\")\]}\s.]|\b(?:FROM|INTO|JOIN|UPDATE|TABLE|USING)\s)\s*+\.\s*+[a-z_\"]"
+    r"|`|\"\w|\w\"",
+    re.IGNORECASE,
+)
+"""Name of which a part is empty, or has other text beside its quotes, which are all ``\"``."""
 CHAIN = re.compile(rf"{NAME}(?!\s*\.)")
 FORMATS = {"avro", "binaryfile", "csv", "delta", "iceberg", "json", "orc", "parquet", "text", "xml"}
 """Formats of files that a query reads by their path."""
@@ -152,7 +159,7 @@ def name_of_node(node: exp.Table) -> RelationName | None:
     else:
         return None
     before = (node.args.get("catalog"), node.args.get("db"))
-    parts = [part.name for part in before if part is not None] + parts
+    parts = [part.name for part in before if isinstance(part, exp.Expr)] + parts
     return RelationName(tuple(part.lower() for part in parts))
 
 
@@ -242,7 +249,7 @@ class Session:
         cached = self.cached
         if definition.kind == "cache":
             cached = (*cached, definition)
-            if definition.text.startswith("SELECT * FROM "):  # a table, which keeps its name
+            if BODY["cache"].search(hide_pieces(text)) is None:  # a table, which keeps its name
                 return replace(self, cached=cached)
             definition = replace(definition, kind="view")
         definitions = {**self.definitions, definition.name.last: definition}
@@ -402,6 +409,11 @@ class _Finder:
             except RecursionError:
                 scans.problems.append("it is nested too deep")
         self.words(text, tree, scans)
+        plain = QUOTED.sub(lambda name: '"' * len(name[0]), hide_pieces(text))
+        if (wrong := NAMELESS.search(plain)) is not None:
+            scans.problems.append(f"'{text[wrong.start() : wrong.end()].strip()}' is no name")
+        if OPEN.search(hide_pieces(with_markers(text))) is not None:
+            scans.problems.append("a placeholder in it is none that is understood")
         return scans
 
     def words(self, text: str, tree: exp.Expr | None, scans: Scans) -> None:

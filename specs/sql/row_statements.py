@@ -161,6 +161,8 @@ class InsertReader(StoringReader):
         keyed = any(not isinstance(branch, qu.Values) and branch.keys for branch in query)
         if keyed:
             self.apart(features_of(schema=schema) | {"GROUP BY in an INSERT"}, node)
+        if source.find(exp.Order):
+            self.apart(features_of(schema=schema) | {"ORDER BY in an INSERT"}, node)
         if generated and not _ordered(query):
             self.apart({"rows that come in no certain order", "identity columns"}, node)
         given = fixed | {i: omitted(schema.columns[i]) for i in left}

@@ -205,6 +205,10 @@ APART: Mapping[tuple[Feature, Feature], str] = {
         "rows_per_file above 1",
     ): "the assignment of the groups of a GROUP BY to files is not modelled",
     (
+        "ORDER BY in an INSERT",
+        "rows_per_file above 1",
+    ): "the assignment of ordered rows to files is not modelled",
+    (
         "ZORDER BY",
         "rows_per_file above 1",
     ): "the assignment of rows to files after ZORDER BY is not modelled",

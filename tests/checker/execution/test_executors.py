@@ -45,6 +45,12 @@ def after(sql, tables=T, init=TWO):
     ("sql", "rows"),
     [
         ("INSERT INTO t SELECT * FROM t UNION ALL SELECT * FROM t", 6),
+        ("INSERT INTO t SELECT * FROM t ORDER BY id DESC NULLS LAST, part > 1", 4),
+        ("INSERT INTO t SELECT id, part AS z, x FROM t WHERE x > 2 ORDER BY z, t.part, 1", 3),
+        ("INSERT INTO t SELECT id, part, max(x) FROM t GROUP BY id, part ORDER BY id, 2 DESC", 4),
+        ("INSERT OVERWRITE t SELECT 7, 8, 9 ORDER BY 1 NULLS FIRST", 1),
+        ("INSERT OVERWRITE t SELECT id, part, x FROM (SELECT * FROM t ORDER BY x) s ORDER BY s.x IS NULL", 2),
+        ("INSERT INTO t SELECT a.id, b.part, a.x FROM t a JOIN t b ON a.id = b.id ORDER BY b.x, id", 4),
         ("UPDATE t SET t.id = 1", 2),
         ("INSERT INTO t VALUES (9 AS n, 0, 1), (8, 1, 2)", 4),
         ("INSERT OVERWRITE t PARTITION (part) SELECT 9, 1, 2", 1),

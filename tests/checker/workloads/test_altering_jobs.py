@@ -400,7 +400,7 @@ def test_clauses_of_a_replaced_table_come_in_any_order():
     found = predict_workload(_workload(make=make, **BESIDE), "delta-serializable")
     assert _words(found, "append", "make") == "M!"
     assert found.workload.assumptions == (
-        "lake.shop.t and the declared t are one table: what a name lacks is the same.",
+        "What a name of a table lacks is the same as in its declaration: lake.shop.t is the declared t.",
         "make: LOCATION '/lake/t' is the folder of its table.",
     )
 

@@ -160,6 +160,9 @@ FILES = {
     ("GROUP BY in an INSERT", "rows_per_file above 1"): file(
         FEW, '"INSERT INTO t SELECT id, part FROM t GROUP BY id, part"'
     ),
+    ("ORDER BY in an INSERT", "rows_per_file above 1"): file(
+        FEW, '"INSERT INTO t SELECT id, part FROM t ORDER BY id"'
+    ),
     ("ZORDER BY", "rows_per_file above 1"): file(FEW, '"OPTIMIZE t ZORDER BY (id)"'),
     ("OPTIMIZE", "a clustered table"): file(CLUSTERED, '"OPTIMIZE t"'),
     ("REPLACE WHERE", "a list of columns"): file(

@@ -228,8 +228,7 @@ class JobReader:
         where, known = job_condition(node, types)
         used = {p for one in statements for p in one.types}
         used |= {part.name for part in walk(where or TRUE) if isinstance(part, ColumnRef)}
-        if any(one.job == name for one, _ in self.unread):
-            used |= {parameter for text in texts for parameter in parameters(text)}
+        used |= {parameter for text in texts for parameter in parameters(text)}
         for parameter in own:
             if parameter not in used:
                 node.refuse(

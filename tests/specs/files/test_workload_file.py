@@ -909,3 +909,16 @@ def test_a_folder_comes_before_a_shipped_workload_of_its_name(tmp_path, monkeypa
         "CREATE TABLE t (id INT) USING delta; DELETE FROM t WHERE id = 1"
     )
     assert list(workload("shop").jobs) == ["a"]
+
+
+def test_a_parameter_of_a_view_alone_is_used():
+    work = read_workload(
+        """
+        ddl = "CREATE TABLE t (id INT) USING delta"
+        [jobs.a]
+        sql = ["CREATE TEMP VIEW v AS SELECT * FROM t WHERE id = :p", "INSERT INTO t VALUES (1)"]
+        parameters = { p = "INT" }
+        """,
+        "w",
+    )
+    assert [one.name for one in work.statements] == ["a"]

@@ -161,7 +161,7 @@ def lint(
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
     cache = AnswerCache(None if no_cache else default_root(settings.root))
-    with budget.interrupting():
+    with budget.for_reading().interrupting():
         workload, comments = read_lint_sources(
             names, settings, whole=not paths, store=None if no_cache else cache
         )

@@ -126,7 +126,7 @@ def choose_workload(
 
     path = None if ddl is None else Path(ddl)
     running = execute if targets else None
-    with budget.interrupting():
+    with budget.for_reading().interrupting():
         found = workload(*jobs or (), ddl=path, tables=table or (), run=running)
     return ChosenWorkload(found, tuple(records))
 

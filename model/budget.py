@@ -38,6 +38,10 @@ class _Interrupted(KeyboardInterrupt):
     """Interruption of the main thread; clean-up code for Ctrl-C runs for it as well."""
 
 
+READING = 5.0
+"""Seconds that reading has in any case: without it, nothing can be told."""
+
+
 class Budget:
     """Time and memory limit of a computation, from now on.
 
@@ -79,6 +83,18 @@ class Budget:
         self._lock = threading.Lock()
         self._stop: Callable[[], object] | None = None
         self._watching = False
+
+    def for_reading(self) -> Budget:
+        """Return the limits of reading what a question is about: those of this budget, but for some
+        seconds in any case.
+
+        Examples
+        --------
+        >>> Budget(seconds=0).for_reading().check()
+        """
+        if self.seconds is None or self.seconds >= READING:
+            return self
+        return Budget(READING, self._memory)
 
     @property
     def memory(self) -> float:

@@ -13,7 +13,7 @@ ddl = "CREATE TABLE t (id INT, v STRING) USING delta"
 [jobs.load]
 sql = "INSERT INTO t SELECT :id, :v WHERE :n = 0"
 let = { n = "SELECT count(*) FROM t WHERE id = :id" }
-parameters = { id = "INT", v = "STRING" }
+parameters = { id = "INT NOT NULL", v = "STRING" }
 """
 
 

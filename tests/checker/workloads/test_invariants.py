@@ -515,7 +515,7 @@ BY_DAY = MERGE.format(f"SELECT id, v, day FROM ({NUMBERED} WHERE day = :day) WHE
         (f"{FIRST} WHERE v IS NOT NULL", "not null(v)", "unknown"),
         (FIRST, "not null(v)", "broken"),
         ("INSERT INTO t FROM s |> WHERE v = 'x'", "not null(v)", "unknown"),
-        ("INSERT INTO t SELECT id, v, add_months(current_date(), -1) FROM s", "not null(day)", "unknown"),
+        ("INSERT INTO t SELECT id, v, add_months(current_date(), -1) FROM s", "not null(day)", "kept"),
         ("INSERT INTO t SELECT id, v, add_months(current_date(), -1) FROM s", "not null(v)", "broken"),
         ("INSERT INTO t SELECT 1, 'x', last_day(date_sub(:day, 3))", "check(day > DATE '2026-01-01')", "broken"),
         ("INSERT INTO t SELECT * FROM s VERSION AS OF 3", "not null(v)", "broken"),

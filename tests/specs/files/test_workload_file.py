@@ -784,11 +784,11 @@ def test_a_length_is_a_constraint_of_a_string():
     assert found.tables["t"].ddl() == "id INT, code STRING, pad CHAR(3)"
     assert found.assumptions == ("No statement violates code VARCHAR(5) of t.",)
     stated = Node({"one": "unique(code)"}, "invariants", Source("isolitmus.toml"))
-    (one,) = read_invariants(stated, found.tables, found.statements, found.stand_ins)
+    (one,) = read_invariants(stated, found.tables, found.statements, found.stand_ins, {})
     assert one.name == "one"
     stated = Node({"one": "unique(pad)"}, "invariants", Source("isolitmus.toml"))
     with pytest.raises(IsolitmusError, match="IS NULL of 'pad', a value of type CHAR"):
-        read_invariants(stated, found.tables, found.statements, found.stand_ins)
+        read_invariants(stated, found.tables, found.statements, found.stand_ins, {})
 
 
 @pytest.mark.slow

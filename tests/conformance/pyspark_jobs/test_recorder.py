@@ -522,7 +522,7 @@ def test_a_function_that_never_returns(predict):
     assert predict(text, "forever", "--time", "3") == (
         3,
         "",
-        "isolitmus: the time limit of 3 s ended it\n",
+        "isolitmus: the time limit of 5 s ended it\n",
     )
 
 

@@ -236,6 +236,7 @@ def name_texts(
         name
         for statements in places.values()
         for text, used, views in statements
+        if used or _may_need_names(text, names, aliases)
         for name, _ in _named_nodes(text, used, views)
     }
     names.add_uses(uses)
@@ -254,6 +255,21 @@ def name_texts(
                 found.originals[changed] = text
             texts[job].append(changed)
     return found._replace(assumptions=tuple(_assumptions(names, uses, aliases)))
+
+
+def _may_need_names(text: str, names: TableNames, aliases: Collection[str]) -> bool:
+    """Return whether a statement has to be parsed to know what its names of tables are.
+
+    A name of one part is that of the one table with this name, if that has one part as well or a
+    door has given the name; most statements need no tree here.
+    """
+    last = [table.last for table in names.plain]
+    longer = {table.last for table in names.plain if len(table.parts) > 1} - {*aliases}
+    alone = longer | {name for name in last if last.count(name) > 1}
+    chains = (relation_name(chain[0]) for chain in re.finditer(NAME, hide_pieces(text)))
+    return "$" in text or any(
+        chain.last in (last if len(chain.parts) > 1 else alone) for chain in chains if chain.parts
+    )
 
 
 class _Unclear(Exception):

@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     if not sys.flags.safe_path:
-        del sys.path[0]  # the current folder, whose signal.py is not Python's
+        del sys.path[0]  # the current folder, whose modules are not Python's
 
     from isolitmus.cli.main import main
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
-    from isolitmus.specs.files.recorded_functions import FunctionRecord
+    from isolitmus.specs.files.function_records import FunctionRecord
 
 __all__ = [
     "ChosenWorkload",

@@ -300,7 +300,7 @@ def installed(built, tmp_path_factory):
                 if not (site / top).exists():
                     (site / top).symlink_to(needed.locate_file(top))
     empty = tmp_path_factory.mktemp("empty")
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ISOLITMUS_"))}
     clean |= {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(empty / "cache")}
 
     def call(*words):

@@ -1,8 +1,9 @@
 """Worker processes that end with this one, and import no module of the current folder.
 
 A process that multiprocessing starts has the current folder first among the folders of modules
-(``python -c``), before it gets those of its parent. There, a file ``select.py`` would be executed
-in the place of Python's module. The environment variable ``PYTHONSAFEPATH`` leaves the folder out.
+(``python -c``), before it gets those of its parent. There, a file with the name of one of Python's
+modules would be executed in its place. The environment variable ``PYTHONSAFEPATH`` leaves the
+folder out.
 """
 
 from __future__ import annotations

@@ -640,7 +640,7 @@ class _Pair:
             if plain is None or plain.word != "never":
                 unless, plain = (), None
             return replace(
-                found, word="unknown", condition=(), certain=False, perhaps=missing, why=why,
+                found, word="unknown", certain=False, perhaps=missing, why=why,
                 unless=unless, not_null=plain,
             )  # fmt: skip
         shown = [*examples]

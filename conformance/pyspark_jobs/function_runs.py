@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.workers import end_child
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError, LitmusError, TimeLimit
-from isolitmus.specs.files.recorded_functions import FunctionRecord
+from isolitmus.specs.files.function_records import FunctionRecord
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

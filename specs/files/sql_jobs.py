@@ -42,7 +42,7 @@ from isolitmus.specs.sql.job_statements import (
     split_inserts,
     without_block,
 )
-from isolitmus.specs.sql.parameters import PIECE
+from isolitmus.specs.sql.parameters import PIECE, one_line
 from isolitmus.specs.sql.relations import SqlSession, definition_of, is_use, relation_name
 from isolitmus.specs.sql.source_text import locate_error
 
@@ -506,7 +506,8 @@ def sql_workload(
         if each:
             told += _take_tables(statements, source, tables, unread_tables, store, own=own)
         told += [
-            f"{source.label}: '{sql}' has no effect on conflicts." for sql in found.passed_over
+            f"{source.label}: '{one_line(sql)}' has no effect on conflicts."
+            for sql in found.passed_over
         ]
         if not statements:
             if not each:

@@ -140,6 +140,8 @@ class TableNames:
     """Plain name of each table."""
     contested: set[RelationName] = field(default_factory=set)
     """Tables that several names fit which are, or may be, those of different tables."""
+    undeclared: dict[str, str] = field(default_factory=dict)
+    """Names of relations that are no declared table, by the plain names that they got."""
 
     @classmethod
     def of(cls, names: Iterable[str | RelationName]) -> TableNames:
@@ -178,7 +180,11 @@ class TableNames:
         return self.plain[tables[0]]
 
     def add_uses(self, names: Collection[RelationName]) -> None:
-        """Find the tables that names of different relations fit."""
+        """Find the tables that names of different relations fit, and names that are changed."""
+        for name in names:
+            plain = "" if self.fitting(name) else self.resolve(name)
+            if plain and plain != name.last:
+                self.undeclared[plain] = str(name)
         for table in self.plain:
             uses = [name for name in names if table.agrees(name)]
             if any(not a.agrees(b) for k, a in enumerate(uses) for b in uses[:k]):

@@ -490,6 +490,9 @@ def build_workload(
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
     stand_ins = _stand_ins(reader.sources)
+    written_sources = (
+        replace(one, name=names.undeclared.get(one.name, one.name)) for one in reader.sources
+    )
     invariants = read_invariants(
         document.inner("invariants", {}), schemas, every, stand_ins, names.renamed
     )
@@ -499,7 +502,7 @@ def build_workload(
         (
             *left_out,
             *named_texts.assumptions,
-            *dict.fromkeys(map(str, (*reader.instead, *reader.sources))),
+            *dict.fromkeys(map(str, (*reader.instead, *written_sources))),
             *reader.passed,
             *(f"{one}." for one in unread),
         ),

@@ -413,14 +413,14 @@ def test_a_folder_of_sql_files(tmp_path, call, monkeypatch):
     assert said["jobs_upsert_1", "jobs_purge"] in {"when", "always"}
     assert said["jobs_upsert_2", "jobs_purge"] == "when"
     assert {one["name"]: one["place"] for one in found["not_understood"]} == {
-        "jobs_odd": "jobs/odd.sql:1:13",
+        "jobs_odd": "jobs/odd.sql:1:18",
         "jobs_open": "jobs/open.sql",
         "tmpl_model": "tmpl/model.sql:1:32",
     }
     told = " ".join(found["assumptions"])
-    assert "CREATE TABLE of ddl/tables.sql:2 is passed over: " in told
-    assert "raw.orders has no DDL" in told
-    assert "jobs/upsert.sql: 'USE CATALOG main' has no effect" in told
+    assert "odd is declared, but not understood (ddl/tables.sql:2): " in told
+    assert "main.raw.orders has no DDL" in told
+    assert "main.shop.orders is the declared shop.orders" in told
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.specs.files.catalogue import matrix, protocols
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
+from isolitmus.specs.files.function_records import FunctionRecord
 from isolitmus.specs.files.function_targets import FunctionTarget
 from isolitmus.specs.files.lint_settings import LintSettings, read_settings
 from isolitmus.specs.files.lint_sources import read_lint_sources
-from isolitmus.specs.files.recorded_functions import FunctionRecord
 from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.histories.recorded_history import recorded_history
 from isolitmus.specs.sql.invariants import read_invariants_of

@@ -5,8 +5,8 @@ import pytest
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.model.errors import LitmusError
+from isolitmus.specs.files.function_records import FunctionRecord
 from isolitmus.specs.files.function_targets import FunctionTarget
-from isolitmus.specs.files.recorded_functions import FunctionRecord
 from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.sql.invariants import read_invariant
 

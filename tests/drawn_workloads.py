@@ -326,8 +326,10 @@ class Drawer:
             sorted(self.views) if again else ("v", "w", "v", "w", "v", "w", "v", "e")
         )
         again = name in self.views
-        drawn = self.query(views=not again)
-        self.views = {**self.views, name: drawn.branches}
+        defined = self.views
+        self.views = {} if again else defined
+        drawn = self.query()
+        self.views = {**defined, name: drawn.branches}
         temporary = self.random.choice(("TEMPORARY VIEW", "TEMP VIEW"))
         return f"CREATE OR REPLACE {temporary} {name} AS {drawn.written}"
 

@@ -412,7 +412,8 @@ def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
     if not _certain(branch, side, said, nested):
         return None, False
     own = ex.conjuncts(table.where)
-    if len(own) != sum(_alone(part, side) for part, _ in said):
+    pushed = [_pushed(table, part) for part, _ in said if _alone(part, side)]
+    if {*own} != {*pushed}:
         return None, False
     compared = [
         _base(table, c)
@@ -446,6 +447,13 @@ def _base(table: qu.Select, column: ex.ColumnRef) -> ex.ColumnRef:
     found = table.items[column.index]
     assert isinstance(found, ex.ColumnRef)
     return replace(found, name=column.name.rpartition(".")[2])
+
+
+def _pushed(table: qu.Select, part: ex.Expr) -> ex.Expr:
+    """Return a condition on the columns of a side as one on those of its table."""
+    return ex.map_columns(
+        part, lambda one: _base(table, one) if isinstance(one, ex.ColumnRef) else one
+    )
 
 
 def _alone(part: ex.Expr, side: int) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.checker.delta.folded_conditions import fold_access, has_null, scan_left_out
 from isolitmus.checker.delta.frame import FLAGS
 from isolitmus.checker.delta.identity_columns import high_water_marks
 from isolitmus.checker.delta.instance_headers import InstanceHeader
@@ -106,22 +107,37 @@ class DeltaInstance:
         else:
             filters = () if access.whole else access.filters(schema).partition
             recorded = partial(self._all_hold, filters)
+        if access.role != "match" and not access.doubtful:
+            recorded = partial(
+                self._unless, fold_access(access, self.template.terms).surely, recorded
+            )
         read = read._replace(recorded=recorded, files=access.tracked == "files")
         if access.doubtful:
             return read
         every = read.files and (access.whole or not access.filters(schema).data)
-        return read._replace(surely=partial(self._certain, recorded), every_file=every)
+        return read._replace(surely=partial(self._certain, access, recorded), every_file=every)
 
     def _all_hold(self, conditions: Sequence[ex.Expr], row: RowTerm) -> Any:
         return self.template.z3.And(*(self._holds(part, (row,)) for part in conditions))
 
-    def _certain(self, recorded: Callable[[RowTerm], Any], row: RowTerm) -> Any:
-        """Return what is recorded of a row if the formula is exact; else false."""
+    def _unless(self, folded: Any, recorded: Callable[[RowTerm], Any], row: RowTerm) -> Any:
+        z3 = self.template.z3
+        return recorded(row) if z3.is_false(folded) else z3.And(z3.Not(folded), recorded(row))
+
+    def _certain(self, access: Access, recorded: Callable[[RowTerm], Any], row: RowTerm) -> Any:
+        """Return what is recorded of a row if the formula is exact; else false.
+
+        Of a data filter with a parameter that is NULL, Spark may leave a partition filter.
+        """
         terms = self.template.terms
         before, terms.exact = terms.exact, True
         said = recorded(row)
         certain, terms.exact = terms.exact, terms.exact and before
-        return said if certain else terms.z3.BoolVal(False)
+        if not certain:
+            return terms.z3.BoolVal(False)
+        data = () if access.whole else access.filters(self.template.schemas[access.table]).data
+        null = has_null(data, terms)
+        return said if terms.z3.is_false(null) else terms.z3.And(said, terms.z3.Not(null))
 
     def _holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
         return self.template.terms.holds(condition, rows)
@@ -143,7 +159,7 @@ class DeltaInstance:
         assert schema is not None
         return schema
 
-    @property
+    @cached_property
     def blind(self) -> Any:
         """Formula that it only adds, and no read of it is recorded."""
         statement = self.template.statement
@@ -151,10 +167,12 @@ class DeltaInstance:
         if not isinstance(statement, st.Insert) or statement.overwrite:
             reads = self._defines and any(one.tracked != "nothing" for one in self._accesses)
             return z3.BoolVal(isinstance(statement, st.Vacuum) or (self._defines and not reads))
-        tracked = {access.tracked for access in self._accesses}
-        if tracked & {"predicate", "files"}:
-            return z3.BoolVal(False)
-        return z3.BoolVal(True) if tracked <= {"nothing"} else self.template.terms.some("blind")
+        terms = self.template.terms
+        scans = [one for one in self._accesses if one.tracked in ("predicate", "files")]
+        ways = [scan_left_out(access, statement, terms) for access in scans]
+        if any(access.tracked == "plan" for access in self._accesses):
+            ways.append(terms.some("blind"))
+        return z3.simplify(z3.And(*ways))
 
     @cached_property
     def empty(self) -> Any:

@@ -233,7 +233,7 @@ def branch_accesses(
     if isinstance(branch, qu.Select):
         known = branch.table == target and not branch.alias
         access = Access(branch.table, branch.where, "query", "nothing", version=branch.version)
-        if branch.where is not None and normalize(branch.where) == ex.Const(False, "BOOLEAN"):
+        if _is_false(branch.where):
             yield replace(access, planned=stream)  # Spark plans no scan for a false condition
         elif stream:
             kind: Tracked = "predicate" if known else "nothing"
@@ -251,10 +251,15 @@ def _of_subqueries(
 ) -> Iterator[Access]:
     """Yield an access per subquery; files are tracked only on the target, outside of streams."""
     for subquery in ex.subqueries(*exprs):
-        kind: Tracked = "files" if subquery.table == target and not stream else "nothing"
+        scanned = subquery.table == target and not stream and not _is_false(subquery.where)
+        kind: Tracked = "files" if scanned else "nothing"
         yield Access(
             subquery.table, subquery.where, "subquery", kind, planned=stream, subquery=subquery
         )
+
+
+def _is_false(condition: ex.Expr | None) -> bool:
+    return condition is not None and normalize(condition) == ex.Const(False, "BOOLEAN")
 
 
 def _in_join(access: Access, branch: qu.Joined, side: int) -> Access:

@@ -229,12 +229,13 @@ class Snapshot:
 
         Then no engine can skip the file.
         """
-        table = branch.sources[side].query[0]
+        table = self._bound(branch.sources[side].query[0])
         combined, _ = self._joined(branch)
+        where = self._bound(branch).where
         found = {
             rows[side]
             for rows in combined
-            if holds(branch.where, rows) and any(v is not None for v in rows[side])
+            if holds(where, rows) and any(v is not None for v in rows[side])
         }
         there = branch.sources[side].how not in ("semi", "anti") and isinstance(table, qu.Select)
         return there and any(

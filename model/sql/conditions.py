@@ -49,9 +49,13 @@ __all__ = [
     "normalize",
     "remove_cast",
     "strict_columns",
+    "strict_leaves",
     "unmodelled_query_rewrite",
     "unmodelled_rewrite",
 ]
+
+LENIENT = (*ex.CONDITIONAL, "concat", "greatest", "least")
+"""Functions that Spark does not know to be NULL if one operand is."""
 
 
 def is_cast_removed(source: Type, target: Type) -> bool:
@@ -167,16 +171,32 @@ def strict_columns(expr: ex.Expr) -> tuple[ex.ColumnRef, ...]:
     >>> [len(strict_columns(call)) for call in calls]
     [1, 0, 0]
     """
-    lenient = (*ex.CONDITIONAL, "concat", "greatest", "least")
-    if isinstance(expr, ex.Call) and expr.function in lenient:
-        return ()
-    if isinstance(expr, ex.Call):
-        return tuple(column for operand in expr.operands for column in strict_columns(operand))
-    if isinstance(expr, ex.Compare | ex.Arithmetic):
-        return (*strict_columns(expr.left), *strict_columns(expr.right))
-    if isinstance(expr, ex.Negate):
-        return strict_columns(expr.operand)
-    return (expr,) if isinstance(expr, ex.ColumnRef) else ()
+    return tuple(leaf for leaf in strict_leaves(expr) if isinstance(leaf, ex.ColumnRef))
+
+
+def strict_leaves(expr: ex.Expr) -> tuple[ex.Expr, ...]:
+    """Return the columns, constants and parameters of which one that is NULL makes an expression
+    NULL, as Spark's optimizer knows (nullIntolerant).
+
+    Examples
+    --------
+    >>> part, p = ex.ColumnRef(0, 0, "part", "INT"), ex.Parameter("p", "INT")
+    >>> [str(leaf) for leaf in strict_leaves(ex.Compare("<", part, ex.Negate(p, "INT")))]
+    ['part', ':p']
+    """
+    match expr:
+        case ex.Call(function) if function in LENIENT:
+            return ()
+        case ex.Call(_, operands):
+            return tuple(leaf for operand in operands for leaf in strict_leaves(operand))
+        case ex.Compare(_, left, right) | ex.Arithmetic(_, left, right):
+            return (*strict_leaves(left), *strict_leaves(right))
+        case ex.Negate(operand) | ex.Not(operand) | ex.In(operand):
+            return strict_leaves(operand)
+        case ex.ColumnRef() | ex.Const() | ex.Parameter():
+            return (expr,)
+        case _:
+            return ()
 
 
 @memoize_by_identity
@@ -216,8 +236,6 @@ def disjuncts(expr: ex.Expr) -> tuple[ex.Expr, ...]:
 def unmodelled_rewrite(condition: ex.Expr) -> str | None:
     """Return why the optimizer's result is not modelled, as the end of a sentence, or None."""
     for part in ex.walk(condition):
-        if _is_null(part) and not _compared(condition, part):
-            return f"'{part}' is NULL"
         if isinstance(part, ex.Arithmetic):
             constants = sum(isinstance(e, ex.Const) for e in ex.walk(part))
             if constants >= SEVERAL and columns_in(part):
@@ -231,7 +249,7 @@ def unmodelled_rewrite(condition: ex.Expr) -> str | None:
             forms = [_boolean(operand, negated=False) for operand in operands]
             for operand, form in zip(operands, forms, strict=True):
                 opposite = _boolean(operand, negated=True)
-                if opposite in forms and not _null_test(form):
+                if opposite in forms and not (isinstance(form, ex.Const) or _null_test(form)):
                     return f"'{part}' has '{form}' and its opposite"
     return None
 
@@ -271,33 +289,37 @@ def unmodelled_query_rewrite(condition: ex.Expr) -> str | None:
     return unmodelled_rewrite(condition)
 
 
-def _is_null(part: ex.Expr) -> bool:
-    """Return whether `part` is a condition without columns whose value is NULL."""
-    if part.type != "BOOLEAN" or columns_in(part) or ex.subqueries(part):
-        return False
-    form = _boolean(part, negated=False)
-    return isinstance(form, ex.Const) and form.value is None
-
-
 def _null_test(form: ex.Expr) -> bool:
     return isinstance(form.operand if isinstance(form, ex.Not) else form, ex.IsNull)
 
 
-def _compared(condition: ex.Expr, part: ex.Expr) -> bool:
-    """Return whether a boolean constant is a side of a comparison, such as ``f = TRUE``."""
-    return any(
-        isinstance(e, ex.Compare) and (e.left is part or e.right is part)
-        for e in ex.walk(condition)
-    )
-
-
 def _boolean(expr: ex.Expr, *, negated: bool) -> ex.Expr:
-    """Return the normal form of a condition, or of its negation if `negated`."""
+    """Return the normal form of a condition, or of its negation if `negated`.
+
+    What is NULL for every row is FALSE, since no part of the form is negated (NullPropagation,
+    ReplaceNullWithFalseInPredicate).
+    """
+    form = _unfolded(expr, negated=negated)
+    null = isinstance(form, ex.Const) and form.value is None
+    if null or (not isinstance(form, ex.Const | ex.And | ex.Or) and _is_null(form)):
+        return ex.Const(False, "BOOLEAN")
+    return form
+
+
+def _is_null(expr: ex.Expr) -> bool:
+    """Return whether Spark's optimizer knows that an expression is NULL for every row."""
+    return any(isinstance(leaf, ex.Const) and leaf.value is None for leaf in strict_leaves(expr))
+
+
+def _unfolded(expr: ex.Expr, *, negated: bool) -> ex.Expr:
+    """Return the normal form of a condition, whose own NULL is not FALSE yet."""
     match expr:
         case ex.Const(bool() as value):
             return ex.Const(value != negated, "BOOLEAN")
         case ex.IsNull(ex.Const(value)):
             return ex.Const((value is None) != negated, "BOOLEAN")
+        case ex.IsNull(operand) if _is_null(operand):
+            return ex.Const(not negated, "BOOLEAN")
         case ex.Not(operand):
             return _boolean(operand, negated=not negated)
         case ex.And(left, right) | ex.Or(left, right):

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.files.table_ddl import TableDeclaration
+    from isolitmus.specs.files.table_names import TableNames
     from isolitmus.specs.files.toml_reader import TomlTable
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
 
@@ -490,9 +491,6 @@ def build_workload(
         document.refuse("no job commits anything; add a statement that reads or writes", "jobs")
     every = (one for job in jobs.values() for one in job.statements)
     stand_ins = _stand_ins(reader.sources)
-    written_sources = (
-        replace(one, name=names.undeclared.get(one.name, one.name)) for one in reader.sources
-    )
     invariants = read_invariants(
         document.inner("invariants", {}), schemas, every, stand_ins, names.renamed
     )
@@ -502,7 +500,7 @@ def build_workload(
         (
             *left_out,
             *named_texts.assumptions,
-            *dict.fromkeys(map(str, (*reader.instead, *written_sources))),
+            *dict.fromkeys(map(str, (*reader.instead, *_as_written(reader.sources, names)))),
             *reader.passed,
             *(f"{one}." for one in unread),
         ),
@@ -516,6 +514,14 @@ def build_workload(
         uncertain=dict(reader.branches), full_names=names.renamed,
         not_null=not_null_in(common),
     )  # fmt: skip
+
+
+def _as_written(
+    sources: Iterable[UndeclaredSource], names: TableNames
+) -> Iterator[UndeclaredSource]:
+    """Yield the sources with the names that the texts have."""
+    for one in sources:
+        yield replace(one, name=names.undeclared.get(one.name, one.name))
 
 
 def _stand_ins(sources: Iterable[UndeclaredSource]) -> dict[str, tuple[StandIn, ...]]:

@@ -7,7 +7,6 @@ names and views, is executed with many values and rows; no answer may be contrad
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -158,15 +157,7 @@ def holds(words, values):
     return COMPARED[word](value(left), value(right))
 
 
-THROUGH_QUERY = re.compile(r"FROM \(|FROM `?[vwce]`? AS", re.IGNORECASE)
-"""Reads through a view, WITH or a derived table.
-
-Whether Spark records a partition filter from outside it is not modelled, and an answer may say
-"always" where runs with other values commit; so "always" is compared for other statements only.
-"""
-
-
-def contradiction(meeting, values, trial, *, is_read, is_direct):
+def contradiction(meeting, values, trial, *, is_read):
     """Return what a run of a pair contradicts in its answer; empty if nothing."""
     seen = trial.events["loser"].conflict
     both = not any(event.effect.footprint.empty for event in trial.events.values())
@@ -186,7 +177,7 @@ def contradiction(meeting, values, trial, *, is_read, is_direct):
         true = all(holds(words, values) for words in answer.condition)
         if seen is not None and not (answer.word in {"when", "always"} and true):
             return f"{seen} in spite of '{answer.word}'"
-        if is_direct and answer.certain and true and both and seen is None:
+        if answer.certain and true and both and seen is None:
             return "no abort, which is certain"
     return ""
 
@@ -254,11 +245,10 @@ class Comparison:
         if apart and meeting.word not in {"never", "unknown"}:
             self.mismatches.append(Mismatch((under, meeting, "different tables"), {}, ""))
         is_read = not {meeting.loser, meeting.winner} & {one.name for one in self.work.unread}
-        is_direct = THROUGH_QUERY.search(self.writers[meeting.loser].text) is None
         for trial, values in self.trials(meeting, under, 2 if apart else TRIALS):
             self.counts["runs"] += 1
             self.counts["aborts"] += trial.events["loser"].conflict is not None
-            problem = contradiction(meeting, values, trial, is_read=is_read, is_direct=is_direct)
+            problem = contradiction(meeting, values, trial, is_read=is_read)
             if problem:
                 self.mismatches.append(Mismatch((under, meeting, problem), values, trial.test))
                 break
@@ -267,7 +257,7 @@ class Comparison:
         """Execute two or three runs of jobs that are safe."""
         some = [one for job in self.drawn.jobs.values() for one in job.writers]
         specs = [protocol(under) for under in PROTOCOLS]
-        answers = [*decide_all(self.work, specs, PROMISES)]
+        answers = [*decide_all(self.work, specs, PROMISES, examples=False)]
         self.counts.update(f"robust {one.word}" for one in answers)
         for spec in specs:
             safe = [
@@ -313,12 +303,12 @@ def check(seeds, folder):
     return counts, mismatches
 
 
-@pytest.mark.wide
+@pytest.mark.slow
 def test_no_answer_about_a_drawn_workload_is_contradicted(seed, tmp_path):
-    counts, mismatches = check(range(seed * 3, seed * 3 + 3), tmp_path)
+    counts, mismatches = check(range(seed * 5, seed * 5 + 5), tmp_path)
     assert mismatches == []
-    assert counts["runs"] > 3 * TRIALS
-    assert counts["same table, decided"] * 2 >= counts["same table"]
+    assert counts["runs"] > 5 * TRIALS
+    assert counts["same table, decided"] * 3 >= counts["same table"]
 
 
 @pytest.mark.parametrize(

@@ -424,6 +424,17 @@ def test_who_reads_all_is_stopped_by_whoever_commits(table, loser):
             assert (said.word, said.certain, said.condition) == (word, True, null), winner
 
 
+def test_a_condition_around_a_query_may_narrow_its_scan():
+    """Spark pushes it to the scan: of another part, both commit."""
+    seen = "(SELECT * FROM t WHERE EXISTS (SELECT 1 FROM s WHERE s.id = t.id)) AS v"
+    report = f"INSERT INTO t SELECT count(*), :p, 0 FROM {seen} WHERE part = :p"
+    text = "".join(f"[tables.{name}]\n{TABLES[1]}\n" for name in "ts") + _job("a", report)
+    work = read_workload(text, "narrowed")
+    pair = pair_of(work, *work.statements * 2, protocol("delta-serializable"))
+    said = pair.proposal()
+    assert (said.word, said.certain) == ("when", False)
+
+
 @pytest.mark.slow
 def test_where_rows_move_to_is_looked_at():
     """A file that goes because its rows move to another value of a second partition column: the day

@@ -1,0 +1,115 @@
+"""Conditions that Spark's optimizer folds to FALSE for some parameters, so that it plans no scan.
+
+A scan that is not planned is not recorded: an INSERT without another one is a blind append.
+``normalize`` is the same for values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import query as qu
+from isolitmus.model.sql.conditions import columns_in, normalize, strict_leaves
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isolitmus.checker.delta.read_set import Access
+    from isolitmus.checker.templates.expression_formulas import Terms
+    from isolitmus.model.sql import statement as st
+
+__all__ = ["Folded", "fold_access", "fold_condition", "has_null", "scan_left_out"]
+
+
+class Folded(NamedTuple):
+    """Formulas that a condition is folded to FALSE: what suffices, and what is necessary."""
+
+    surely: Any
+    perhaps: Any
+
+
+def fold_condition(condition: ex.Expr | None, terms: Terms) -> Folded:
+    """Return when Spark folds a condition to FALSE; ``terms`` has the parameters."""
+    if condition is None:
+        return Folded(terms.z3.BoolVal(False), terms.z3.BoolVal(False))
+    return Folded(*map(terms.z3.simplify, _fold(normalize(condition), terms)))
+
+
+def has_null(conditions: Iterable[ex.Expr], terms: Terms) -> Any:
+    """Return the formula that a parameter in some conditions is NULL."""
+    return _some_null((part for one in conditions for part in ex.walk(one)), terms)
+
+
+def fold_access(access: Access, terms: Terms) -> Folded:
+    """Return when Spark plans no scan for an access, judging by its own condition."""
+    own = access.subquery.where if access.subquery is not None else access.where
+    return fold_condition(None if access.doubtful else own, terms)
+
+
+def scan_left_out(access: Access, statement: st.Insert, terms: Terms) -> Any:
+    """Return the formula that Spark plans no scan for an access of an INSERT."""
+    z3 = terms.z3
+    # another condition may leave a part of the plan without rows, and so without scans
+    every = [fold_condition(one, terms).perhaps for one in _in_query(statement.query)]
+    perhaps = z3.simplify(z3.Or(*every))
+    if z3.is_false(perhaps):
+        return perhaps
+    return z3.Or(fold_access(access, terms).surely, z3.And(perhaps, terms.some("blind")))
+
+
+def _in_query(query: qu.Query) -> Iterator[ex.Expr]:
+    """Yield all conditions of a query."""
+    for branch in query:
+        rows = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
+        given = [branch.where]
+        if isinstance(branch, qu.Joined):
+            given += [source.on for source in branch.sources]
+            for source in branch.sources:
+                yield from _in_query(source.query)
+        yield from (condition for condition in given if condition is not None)
+        inner = ex.subqueries(*given, *(item for row in rows for item in row))
+        yield from (one.where for one in inner if one.where is not None)
+
+
+def _fold(form: ex.Expr, terms: Terms) -> Folded:
+    """Return when a condition in normal form, none of whose parts is negated, becomes FALSE."""
+    z3 = terms.z3
+    match form:
+        case ex.And(left, right):
+            both = _fold(left, terms), _fold(right, terms)
+            return Folded(*(z3.Or(*some) for some in zip(*both, strict=True)))
+        case ex.Or(left, right):
+            a, b = _fold(left, terms), _fold(right, terms)
+            return Folded(z3.And(a.surely, b.surely), z3.And(a.perhaps, b.perhaps))
+    parts = [*ex.walk(form)]
+    parameters = any(isinstance(part, ex.Parameter) for part in parts)
+    if any(isinstance(part, ex.Subquery) for part in parts):
+        return Folded(z3.BoolVal(False), z3.BoolVal(parameters))
+    if not columns_in(form) and not any(isinstance(part, ex.Opaque) for part in parts):
+        exact, terms.exact = terms.exact, True
+        holds = terms.holds(form, ())
+        certain, terms.exact = terms.exact, exact
+        false = z3.Not(holds)
+        return Folded(false, false) if certain else Folded(z3.BoolVal(False), z3.BoolVal(True))
+    match form:
+        case ex.Not(ex.IsNull(operand)):
+            leaves = strict_leaves(operand)
+        case ex.IsNull():
+            leaves = ()
+        case _:
+            leaves = strict_leaves(form)
+    null = _some_null(leaves, terms)
+    opened = any(
+        isinstance(part, ex.Opaque)
+        or (isinstance(part, ex.Call) and part.function in ex.CONDITIONAL)
+        for part in parts
+    )
+    return Folded(null, z3.BoolVal(True) if opened and parameters else null)
+
+
+def _some_null(parts: Iterable[ex.Expr], terms: Terms) -> Any:
+    """Return the formula that one of these parts is a parameter that is NULL."""
+    named = {part.name for part in parts if isinstance(part, ex.Parameter)}
+    nulls = (terms.parameters[name].null for name in sorted(named & terms.parameters.keys()))
+    return terms.z3.simplify(terms.z3.Or(*nulls))

@@ -6,6 +6,8 @@ A scan that is not planned is not recorded: an INSERT without another one is a b
 
 from __future__ import annotations
 
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.sql import expression as ex
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
     from isolitmus.model.sql import statement as st
 
 __all__ = ["Folded", "fold_access", "fold_condition", "has_null", "scan_left_out"]
+
+
+MOST_WAYS = 100
+"""Number of ways to choose branches of sources; of more, nothing is known of the columns."""
+UNKNOWN = ex.Opaque("…", (), "BOOLEAN")
 
 
 class Folded(NamedTuple):
@@ -59,17 +66,52 @@ def scan_left_out(access: Access, statement: st.Insert, terms: Terms) -> Any:
 
 
 def _in_query(query: qu.Query) -> Iterator[ex.Expr]:
-    """Yield all conditions of a query."""
+    """Yield all conditions of a query, in terms of columns of tables."""
     for branch in query:
         rows = branch.rows if isinstance(branch, qu.Values) else (branch.items,)
         given = [branch.where]
+        ways: list[tuple[tuple[ex.Expr, ...], ...]] = [()]
         if isinstance(branch, qu.Joined):
             given += [source.on for source in branch.sources]
             for source in branch.sources:
                 yield from _in_query(source.query)
-        yield from (condition for condition in given if condition is not None)
+            ways = _sides(branch)
+        known = [condition for condition in given if condition is not None]
+        every = (_substituted(condition, way) for way, condition in product(ways, known))
+        yield from dict.fromkeys(every)
         inner = ex.subqueries(*given, *(item for row in rows for item in row))
         yield from (one.where for one in inner if one.where is not None)
+
+
+def _sides(branch: qu.Joined) -> list[tuple[tuple[ex.Expr, ...], ...]]:
+    """Return the columns of each side of a join in terms of columns of tables, for each way to
+    choose a branch of each source.
+    """
+    every = [_columns(source.query) for source in branch.sources]
+    if prod(map(len, every)) > MOST_WAYS:
+        every = [[(UNKNOWN,) * len(some[0])] for some in every]
+    return list(product(*every))
+
+
+def _columns(query: qu.Query) -> list[tuple[ex.Expr, ...]]:
+    """Return the columns that each branch of a query gives, in terms of columns of tables."""
+    found: list[tuple[ex.Expr, ...]] = []
+    for branch in query:
+        items = qu.items_of(branch)
+        ways = _sides(branch) if isinstance(branch, qu.Joined) else [()]
+        found += [tuple(_substituted(item, way) for item in items) for way in ways]
+    return list(dict.fromkeys(found))
+
+
+def _substituted(expr: ex.Expr, sides: tuple[tuple[ex.Expr, ...], ...]) -> ex.Expr:
+    """Return an expression with the columns of each side replaced."""
+
+    def of_side(part: ex.ColumnRef | ex.Subquery) -> ex.Expr:
+        if isinstance(part, ex.Subquery) or part.side >= len(sides):
+            return part
+        return sides[part.side][part.index]
+
+    return ex.map_columns(expr, of_side)
 
 
 def _fold(form: ex.Expr, terms: Terms) -> Folded:
@@ -105,7 +147,8 @@ def _fold(form: ex.Expr, terms: Terms) -> Folded:
         or (isinstance(part, ex.Call) and part.function in ex.CONDITIONAL)
         for part in parts
     )
-    return Folded(null, z3.BoolVal(True) if opened and parameters else null)
+    foldable = parameters or not columns_in(form)
+    return Folded(null, z3.BoolVal(True) if opened and foldable else null)
 
 
 def _some_null(parts: Iterable[ex.Expr], terms: Terms) -> Any:

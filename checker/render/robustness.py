@@ -312,6 +312,8 @@ def robust_lines(answer: Robustness, before: Sequence[Robustness] = ()) -> Itera
     yield ""
     yield from (f"  {line}" for line in end_words(answer))
     yield from (f"  {line}" for line in across_words(worst.danger))
+    for table in worst.unshown:
+        yield f"  It is not shown that the query of {table} returns these rows."
 
 
 def earlier_counterexample(answer: Robustness, before: Sequence[Robustness]) -> Robustness | None:

@@ -28,6 +28,7 @@ from isolitmus.checker.workloads.counterexamples import (
 from isolitmus.checker.workloads.instances import value_bounds
 from isolitmus.checker.workloads.pair_formulas import AbortExample
 from isolitmus.checker.workloads.pair_prediction import COMMITS, FAILS, NO_OP
+from isolitmus.checker.workloads.query_witnesses import unconfirmed_rows
 from isolitmus.checker.workloads.simple_examples import assert_softly
 from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import Disagreement, IsolitmusError, UndeterminedError
@@ -180,6 +181,17 @@ class AbortExamples:
         name = f"{self.loser.statement.name}-by-{self.winner.statement.name}"
         expect = {self.protocol.name: Expectation(outcome=outcome)}
         return replace(test, name=name, expect=expect)
+
+    def unshown(self, exception: str) -> tuple[str, ...]:
+        """Return the tables that stand for queries of which it is not shown that they return the
+        rows of the smallest test with this exception.
+        """
+        found = self.found[exception]
+        names = [role.name for role in self.roles]
+        parameters = dict(zip(names, found.proposal.parameters, strict=True))
+        start = found.run.states[0]
+        needed = unconfirmed_rows(self.instances.workload, found.test, parameters, start)
+        return tuple(one.table for one in needed)
 
     @property
     def _is_undetermined(self) -> bool:

@@ -16,12 +16,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, count, islice, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.checker.workloads.printed_tests import printed_test_problem
+from isolitmus.checker.workloads.query_witnesses import unconfirmed_rows
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
@@ -82,6 +83,9 @@ class Counterexample(ReadableRepr):
     """
     nulls: tuple[str, ...] = ()
     """Parameters that are NULL in the test, in words."""
+    unshown: tuple[str, ...] = ()
+    """Tables that stand for queries of which it is not shown that they return the rows of the test.
+    """
 
     def __repr__(self) -> str:
         return f"{self.danger.schedule}: {'; '.join(self.serial) or 'no serial order'}"
@@ -420,6 +424,14 @@ STRONGEST = "log-serializable"
 """Promise that implies the others."""
 
 
+class _PatternRun(NamedTuple):
+    """Run of a pattern, with the parameters of each transaction."""
+
+    danger: CyclePattern
+    values: Mapping[str, Mapping[str, Value]]
+    judged: RunResult
+
+
 class CounterexampleCheck:
     """Tests of a workload's patterns under a protocol; each is executed once."""
 
@@ -429,7 +441,7 @@ class CounterexampleCheck:
         self._broken: dict[tuple[object, ...], RunResult | None] = {}
         self.defects: dict[tuple[object, ...], Disagreement] = {}
         """Tests on which two results differ that must agree, by the key of their pattern."""
-        self._runs: dict[tuple[object, ...], tuple[CyclePattern, RunResult]] = {}
+        self._runs: dict[tuple[object, ...], _PatternRun] = {}
         self._tests = 0
 
     def shown(self, question: PatternQuestion, promise: str) -> Counterexample | None:
@@ -464,12 +476,12 @@ class CounterexampleCheck:
         A run that no serial order explains is preferred.
         """
         best: dict[tuple[object, ...], Counterexample] = {}
-        for danger, judged in list(self._runs.values()):
-            found = best.get(danger.key)
+        for one in list(self._runs.values()):
+            found = best.get(one.danger.key)
             if found is None or found.explained:
-                shown = self._breaks(danger, judged.litmus, judged, promise)
+                shown = self._breaks(one, promise)
                 if shown is not None and (found is None or not shown.explained):
-                    best[danger.key] = shown
+                    best[one.danger.key] = shown
         yield from best.values()
 
     def _carried_out(
@@ -483,7 +495,7 @@ class CounterexampleCheck:
             stage = CounterexampleDraft(self.instances, proposal, question.members, danger.schedule)
             for test in stage.tests(" and ".join(danger.names)):
                 self._tests += 1
-                found = self._counterexample(test, danger, promise)
+                found = self._counterexample(test, danger, stage.values, promise)
                 if found is not None and not found.explained:
                     return found
                 best = best or found
@@ -494,7 +506,11 @@ class CounterexampleCheck:
         return best
 
     def _counterexample(
-        self, test: Litmus, danger: CyclePattern, promise: str
+        self,
+        test: Litmus,
+        danger: CyclePattern,
+        values: Mapping[str, Mapping[str, Value]],
+        promise: str,
     ) -> Counterexample | None:
         """Return the test as a counterexample, if the promise forbids its run."""
         try:
@@ -506,13 +522,14 @@ class CounterexampleCheck:
             return None
         if judged is None:
             return None
-        self._runs.setdefault((danger.key, *executed_part(test)), (danger, judged))
-        return self._breaks(danger, test, judged, promise)
+        done = _PatternRun(danger, values, judged)
+        self._runs.setdefault((danger.key, *executed_part(test)), done)
+        return self._breaks(done, promise)
 
-    def _breaks(
-        self, danger: CyclePattern, test: Litmus, judged: RunResult, promise: str
-    ) -> Counterexample | None:
+    def _breaks(self, done: _PatternRun, promise: str) -> Counterexample | None:
         """Return a run as a counterexample, if the promise forbids it."""
+        danger, judged = done.danger, done.judged
+        test = judged.litmus
         try:
             if not isinstance(judged.verdict(level(promise)), Forbidden):
                 return None
@@ -529,7 +546,11 @@ class CounterexampleCheck:
         if printed_test_problem(shown, self.protocol) is not None:
             return None
         nulls = tuple(null_parameters(danger, test))
-        return Counterexample(danger, shown, serial, explained, nulls)
+        assert judged.execution is not None, "the model's own run"
+        start = judged.execution.states[0]
+        needed = unconfirmed_rows(self.instances.workload, test, done.values, start)
+        unshown = tuple(dict.fromkeys(one.table for one in needed))
+        return Counterexample(danger, shown, serial, explained, nulls, unshown)
 
     def _judged(self, test: Litmus) -> RunResult | None:
         """Return the run of a test if all transactions commit and it violates the strongest

@@ -23,7 +23,7 @@ from isolitmus.checker.workloads.counterexamples import (
     value_of,
 )
 from isolitmus.checker.workloads.printed_tests import printed_test_problem
-from isolitmus.checker.workloads.query_witnesses import SIMPLE, computed_value, unconfirmed_query
+from isolitmus.checker.workloads.query_witnesses import SIMPLE, computed_value, unconfirmed_rows
 from isolitmus.checker.workloads.start_rows import unwritten_start_row
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
@@ -244,11 +244,18 @@ class InvariantRuns:
                 continue
             found = self._judged(invariant, test, execution, jobs)
             if found is not None:
-                open_ = unconfirmed_query(
-                    self.workload, self.invariants, test, draft.values, execution.states[0]
+                needed = next(
+                    unconfirmed_rows(
+                        self.workload, test, draft.values, execution.states[0], self.invariants
+                    ),
+                    None,
                 )
-                if open_ is not None:
-                    self.unconfirmed.setdefault(invariant.name, open_)
+                if needed is not None:
+                    why = (
+                        f"a run was found that violates it if the query ({needed.query.sql})"
+                        f" returns {needed}; no rows of its tables were found for which it does"
+                    )
+                    self.unconfirmed.setdefault(invariant.name, why)
                     continue
             if found is not None and not found.half_done:
                 return found

@@ -9,7 +9,7 @@ from isolitmus.checker.workloads.null_parameters import not_null_assumptions
 from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.workload import JobStatement, Workload
@@ -89,6 +89,10 @@ class PairPrediction(ReadableRepr):
     """Parameters with their owners; `not_null` is the answer unless one of them is NULL."""
     not_null: PlainAnswer | None = None
     """Answer if none of `unless` is NULL; None if NULL makes no difference."""
+    unshown: tuple[str, ...] = ()
+    """Tables that stand for queries of which it is not shown that they return the rows of the
+    examples.
+    """
 
     @property
     def exceptions(self) -> tuple[str, ...]:
@@ -121,6 +125,7 @@ class PairPrediction(ReadableRepr):
             "retries": {name: list(ends) for name, ends in self.retries.items()},
             "perhaps": list(self.perhaps),
             "why": self.why,
+            "unshown": list(self.unshown),
             **null_to_json(self),
         }
 
@@ -163,7 +168,12 @@ class JobPrediction(ReadableRepr):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """Assumptions about tables, times of runs, and parameters that are not NULL."""
-        return (*self.workload.assumptions, *not_null_assumptions(self.workload))
+        unshown = [(table, one) for one in self.meetings for table in one.unshown]
+        return (
+            *self.workload.assumptions,
+            *not_null_assumptions(self.workload),
+            *unshown_rows((table, f"{one.loser} by {one.winner}") for table, one in unshown),
+        )
 
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.meetings))
@@ -180,6 +190,28 @@ class JobPrediction(ReadableRepr):
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }
+
+
+def unshown_rows(examples: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield what is not shown of queries that tables stand for, each with the names of examples.
+
+    Examples
+    --------
+    >>> print(*unshown_rows([("s_rows", "load by upsert"), ("s_rows", "load by purge")]))
+    It is not shown that the query of s_rows returns the rows of the examples of load by upsert \
+and load by purge.
+    """
+    found: dict[str, list[str]] = {}
+    for table, name in examples:
+        found.setdefault(table, []).append(name)
+    for table, names in found.items():
+        several = "s" if len(names) > 1 else ""
+        more = [f"{len(names) - 2:,} more"] if len(names) > 3 else names[2:]
+        listed = " and ".join([*names[:2], *more])
+        yield (
+            f"It is not shown that the query of {table} returns the rows of the example{several}"
+            f" of {listed}."
+        )
 
 
 def null_to_json(meeting: PairPrediction) -> dict[str, object]:

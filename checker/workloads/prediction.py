@@ -644,12 +644,14 @@ class _Pair:
                 unless=unless, not_null=plain,
             )  # fmt: skip
         shown = [*examples]
+        unshown = (table for name in shown for table in search.unshown(name))
         return replace(
             found,
             examples=examples,
             retries={name: search.retries(name, self.reached[name]) for name in shown},
             perhaps=missing,
             why=search.why if missing else "",
+            unshown=tuple(dict.fromkeys(unshown)),
         )
 
     def _atoms(self) -> Iterator[ParameterComparison]:

@@ -8,7 +8,9 @@ query on them.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from datetime import date, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import sqlglot
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.schema import Column, Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
     from isolitmus.model.workload import QueryText, Workload
 
-__all__ = ["SIMPLE", "computed_value", "unconfirmed_query"]
+__all__ = ["SIMPLE", "NeededRows", "computed_value", "unconfirmed_rows"]
 
 SIMPLE: Mapping[str, Value] = {
     "INT": 1,
@@ -45,7 +47,7 @@ SIMPLE: Mapping[str, Value] = {
 """Values on which nothing depends; other types have that of INT."""
 
 
-class _NeededRows(NamedTuple):
+class NeededRows(NamedTuple):
     """Rows that a query has to return in one run."""
 
     table: str
@@ -57,45 +59,40 @@ class _NeededRows(NamedTuple):
     rows: tuple[Row, ...]
     """Rows of the table, without the number of the run."""
 
+    def __str__(self) -> str:
+        return ", ".join(f"({', '.join(map(literal, row))})" for row in self.rows) or "no rows"
 
-def unconfirmed_query(
+
+def unconfirmed_rows(
     workload: Workload,
-    invariants: Sequence[Invariant],
     test: Litmus,
     parameters: Mapping[str, Mapping[str, Value]],
     start: Database,
-) -> str | None:
-    """Return which query is not shown to return the rows that a test needs; None if all are.
+    invariants: Sequence[Invariant] = (),
+) -> Iterator[NeededRows]:
+    """Yield the rows that a test needs of queries that are not shown to return them.
 
     Parameters
     ----------
     workload : Workload
         The jobs, with the queries that tables stand for.
-    invariants : sequence of Invariant
-        Invariants that the tables satisfy at the start.
     test : Litmus
         The test.
     parameters : mapping of str to mapping
         Parameters of each transaction.
     start : Database
         Tables at the start.
+    invariants : sequence of Invariant
+        Invariants that the tables satisfy at the start.
     """
-    needed = [
-        _NeededRows(table, query, values, values.get(schema.columns[-1].name), rows)
-        for name, values in parameters.items()
-        for table, query in workload.queries.items()
-        if re.search(rf"\b{table}\b", test.transactions[name].sql)
-        for schema in [workload.tables[table]]
-        for rows in [_rows_of_run(start, table, values.get(schema.columns[-1].name))]
-    ]
-    for one in needed:
-        if not _may_return(workload, invariants, test, one):
-            shown = ", ".join(f"({', '.join(map(literal, row))})" for row in one.rows) or "no rows"
-            return (
-                f"a run was found that violates it if the query ({one.query.sql}) returns {shown};"
-                " no rows of its tables were found for which it does"
-            )
-    return None
+    for name, values in parameters.items():
+        for table, query in workload.queries.items():
+            if not re.search(rf"\b{table}\b", test.transactions[name].sql):
+                continue
+            run = values.get(workload.tables[table].columns[-1].name)
+            needed = NeededRows(table, query, values, run, _rows_of_run(start, table, run))
+            if not _may_return(workload, invariants, test, needed):
+                yield needed
 
 
 def computed_value(text: str, type_: Type, values: Mapping[str, Value]) -> Value:
@@ -137,26 +134,55 @@ def _rows_of_run(start: Database, table: str, run: Value) -> tuple[Row, ...]:
 
 
 def _may_return(
-    workload: Workload, invariants: Sequence[Invariant], test: Litmus, asked: _NeededRows
+    workload: Workload, invariants: Sequence[Invariant], test: Litmus, asked: NeededRows
 ) -> bool:
     """Return whether DuckDB returns just these rows for the query, if its tables have some rows."""
-    text = bind_text(asked.query.sql, asked.values)
-    tree = kept_tree(text)
-    if tree is None or not asked.query.columns:
-        return False
     known = {name.lower(): schema for name, schema in workload.tables.items()}
     read = {*asked.query.tables}
     if read - known.keys() or _are_used(test, read):
         return False
-    schemas = [known[name] for name in sorted(read)]
+    schemas = tuple(known[name] for name in sorted(read))
     about = [one for one in invariants if {*map(str.lower, one.tables)} & read]
     if not all({*map(str.lower, one.tables)} <= read for one in about):
         return False
-    queries = [*_differences(workload.tables[asked.table], asked, text), *(o.query for o in about)]
+    text = bind_text(asked.query.sql, asked.values)
+    more = bind_text(asked.query.where, asked.values)
     stand_in = workload.tables[asked.table]
-    there = (stand_in, tuple((*row, asked.run) for row in asked.rows))
-    for made in _proposals(tree, asked, schemas):
-        tables = [(schema, tuple(made[schema.name])) for schema in schemas]
+    kept = tuple(one.query for one in about)
+    columns = tuple(schema.columns for schema in (stand_in, *schemas))
+    return _is_returned(
+        _Question(text, more, asked.run, asked.rows, kept, columns, asked.query, stand_in, schemas)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """Whether a query returns just these rows for some rows of its tables."""
+
+    text: str
+    more: str
+    """Condition on the rows."""
+    run: Value
+    rows: tuple[Row, ...]
+    kept: tuple[str, ...]
+    """Queries that return no row for the rows of its tables."""
+    columns: tuple[tuple[Column, ...], ...]
+    """Columns of the tables."""
+    query: QueryText
+    stand_in: Schema = field(compare=False)
+    schemas: tuple[Schema, ...] = field(compare=False)
+
+
+@lru_cache(maxsize=10_000)
+def _is_returned(asked: _Question) -> bool:
+    """Return whether DuckDB returns just these rows, if the tables have some rows."""
+    tree = kept_tree(asked.text)
+    if tree is None or not asked.query.columns:
+        return False
+    queries = [*_differences(asked), *asked.kept]
+    there = (asked.stand_in, tuple((*row, asked.run) for row in asked.rows))
+    for made in _proposals(tree, asked):
+        tables = [(schema, tuple(made[schema.name])) for schema in asked.schemas]
         try:
             if not violated_queries([*tables, there], queries, _in_duckdb):
                 return True
@@ -178,28 +204,27 @@ def _in_duckdb(text: str) -> str:
     return sqlglot.transpile(text, read=DIALECT, write="duckdb")[0]
 
 
-def _differences(schema: Schema, asked: _NeededRows, text: str) -> Iterator[str]:
+def _differences(asked: _Question) -> Iterator[str]:
     """Yield the queries of what only the table has, and of what only the query returns."""
+    schema, query = asked.stand_in, asked.query
     own = ", ".join(column.name for column in schema.columns[:-1])
-    run = f"{schema.columns[-1].name} = {literal(asked.run)}"
-    more = f" AND ({bind_text(asked.query.where, asked.values)})" if asked.query.where else ""
-    every = ", ".join(f"c{k}" for k in range(len(asked.query.columns)))
+    where = f"{schema.columns[-1].name} = {literal(asked.run)}"
+    where += f" AND ({asked.more})" if asked.more else ""
+    every = ", ".join(f"c{k}" for k in range(len(query.columns)))
     shown = ", ".join(f"c{k}" for k in asked.query.places)
-    table = f"SELECT {own} FROM {schema.name} WHERE {run}{more}"
-    query = f"SELECT {shown} FROM ({text}) AS q({every})"
-    yield f"{table} EXCEPT ALL {query}"
-    yield f"{query} EXCEPT ALL {table}"
+    table = f"SELECT {own} FROM {schema.name} WHERE {where}"
+    returned = f"SELECT {shown} FROM ({asked.text}) AS q({every})"
+    yield f"{table} EXCEPT ALL {returned}"
+    yield f"{returned} EXCEPT ALL {table}"
 
 
-def _proposals(
-    tree: exp.Expr, asked: _NeededRows, schemas: Sequence[Schema]
-) -> Iterator[dict[str, list[Row]]]:
+def _proposals(tree: exp.Expr, asked: _Question) -> Iterator[dict[str, list[Row]]]:
     """Yield rows of the tables of a query: one for each row that it has to return, also without
     repetition, and also with its values in the columns that they are computed from.
     """
     fixed, equal = _equalities(tree)
     for parts in (True, False):
-        each: dict[str, list[Row]] = {schema.name: [] for schema in schemas}
+        each: dict[str, list[Row]] = {schema.name: [] for schema in asked.schemas}
         for row in asked.rows:
             given: dict[str, Value] = dict(fixed)
             for value, place in zip(row, asked.query.places, strict=True):
@@ -209,18 +234,18 @@ def _proposals(
             for a, b in [*equal, *((b, a) for a, b in equal)]:
                 if a in given:
                     given.setdefault(b, given[a])
-            for schema in schemas:
+            for schema in asked.schemas:
                 values = (
                     given.get(column.name.lower(), SIMPLE.get(column.type, SIMPLE["INT"]))
                     for column in schema.columns
                 )
                 each[schema.name].append(tuple(values))
-        once = {name: list(dict.fromkeys(rows)) for name, rows in each.items()}
+        once = {name: list(dict.fromkeys(some)) for name, some in each.items()}
         yield each
         if once != each:
             yield once
         # of joined tables, some have one row for several of the others
-        yield from ({**once, name: rows} for name, rows in each.items() if rows != once[name])
+        yield from ({**once, name: some} for name, some in each.items() if some != once[name])
 
 
 def _equalities(tree: exp.Expr) -> tuple[dict[str, Value], list[tuple[str, str]]]:

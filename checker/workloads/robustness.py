@@ -199,6 +199,7 @@ class Robustness(ReadableRepr):
                     "serial": list(one.serial),
                     "explained": list(one.explained),
                     "nulls": list(one.nulls),
+                    "unshown": list(one.unshown),
                 }
                 for one in self.counterexamples
             ],

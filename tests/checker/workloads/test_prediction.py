@@ -435,6 +435,15 @@ def test_a_condition_around_a_query_may_narrow_its_scan():
     assert (said.word, said.certain) == ("when", False)
 
 
+def test_a_condition_on_a_column_that_is_a_parameter_may_leave_no_scan():
+    """Spark folds it if the parameter is NULL: the insert is a blind append then."""
+    counted = "SELECT count(*), 1, 0 FROM (SELECT :p AS part FROM t) AS v WHERE part IS NOT NULL"
+    text = f"[tables.t]\n{TABLES[1]}\n" + _job("a", "INSERT OVERWRITE t SELECT 0, 1, 0")
+    work = read_workload(text + _job("b", f"INSERT INTO t {counted}"), "folded")
+    said = pair_of(work, *work.statements, protocol("delta-write-serializable")).proposal()
+    assert (said.word, said.certain) == ("when", False)
+
+
 @pytest.mark.slow
 def test_where_rows_move_to_is_looked_at():
     """A file that goes because its rows move to another value of a second partition column: the day

@@ -96,3 +96,32 @@ r = "RESTORE TABLE t TO VERSION AS OF {init[1]}"
     judged = run(read_litmus(text, "restore"), SPEC)
     assert judged.run.versions[-1] == {"t": ((1,),)}
     assert judged.serial.orders == ("r",)
+
+
+LOADED = """ddl = [
+  "CREATE TABLE t (id INT, part INT) USING delta",
+  "CREATE TABLE s (id INT, part INT) USING delta",
+]
+[jobs]
+upsert = "MERGE INTO t USING (SELECT id, max(part) AS part FROM s GROUP BY id HAVING {}) q ON \
+t.id = q.id WHEN MATCHED THEN UPDATE SET part = q.part WHEN NOT MATCHED THEN INSERT *"
+load = "INSERT INTO t SELECT id, part FROM s WHERE part > :p EXCEPT SELECT id, 5 FROM s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("having", "unshown"),
+    [("count(*) > 0", set()), ("count(*) > 3 AND count(*) < 2", {"s_rows"})],
+)
+def test_an_example_says_whether_its_queries_return_its_rows(having, unshown):
+    """Rows of a query that is not understood are made up; DuckDB executes the query as written."""
+    work = read_workload(LOADED.format(having), "loaded")
+    found = predict_workload(work, SPEC)
+    shown = [one for one in found.meetings if one.examples]
+    assert {table for one in shown for table in one.unshown if one.loser == "upsert"} == unshown
+    said = [one for one in found.assumptions if one.startswith("It is not shown that the query of")]
+    assert bool(said) == bool(unshown)
+    weak = [protocol("delta-write-serializable")]
+    (robust,) = decide_all(work, weak, ["log-serializable"])
+    assert robust.worst is not None
+    assert ("s_rows" in robust.worst.unshown) == bool(unshown)

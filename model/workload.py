@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.display import ReadableRepr, first_lines
 from isolitmus.model.sql.statement import altered_table
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
+    from isolitmus.model.assumption import Assumption
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.place import Place
     from isolitmus.model.schema import Schema
@@ -252,7 +254,7 @@ class Workload(ReadableRepr):
     """Format of each table that is not a Delta table; jobs only read them."""
     distinct: tuple[str, ...] = ()
     """Parameters whose values differ in any two concurrent runs."""
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Assumption, ...] = ()
     """Assumptions about what was ignored (table properties, session settings), and about queries
     that tables stand in for.
     """
@@ -318,28 +320,33 @@ class Workload(ReadableRepr):
         )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions about its tables and about the times of runs."""
         return (
-            *([self.schedule] if self.schedule else ()),
+            *([AssumptionKind.SCHEDULE.says(self.schedule)] if self.schedule else ()),
             *(
-                f"No program writes to {table} while jobs run: it has the format {format_}, without"
-                " a commit protocol."
+                AssumptionKind.OTHER_WRITERS.says(
+                    f"No program writes to {table} while jobs run: it has the format {format_},"
+                    " without a commit protocol."
+                )
                 for table, format_ in self.formats.items()
             ),
             *self.left_out,
             *self._alterations(),
-            *(f"Concurrent runs never have the same :{name}." for name in self.distinct),
+            *(
+                AssumptionKind.DISTINCT.says(f"Concurrent runs never have the same :{name}.")
+                for name in self.distinct
+            ),
         )
 
-    def _alterations(self) -> Iterator[str]:
+    def _alterations(self) -> Iterator[Assumption]:
         """Yield the assumptions about statements that alter tables."""
         found: dict[str, list[str]] = {}
         for one in self.statements:
             if (table := altered_table(one.statement)) is not None:
                 found.setdefault(table, []).append(one.name)
         for table, names in found.items():
-            yield (
+            yield AssumptionKind.DECLARATION.says(
                 f"{' and '.join(names)} alter{'s' if len(names) == 1 else ''} {table}; the other"
                 " statements run on its declared columns, constraints and properties."
             )

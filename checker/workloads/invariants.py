@@ -35,6 +35,7 @@ from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
 from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
+from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
     from isolitmus.checker.workloads.invariant_runs import InvariantViolation
+    from isolitmus.model.assumption import Assumption
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
@@ -118,7 +120,7 @@ class InvariantAnswer(ReadableRepr):
         )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions of the answer."""
         several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
         return (START, *ASSUMED, *several, *self.workload.assumptions)
@@ -156,7 +158,7 @@ class InvariantAnswer(ReadableRepr):
         }
 
 
-START = "At the start, the tables satisfy all invariants that are given."
+START = AssumptionKind.START.says("At the start, the tables satisfy all invariants that are given.")
 
 
 def decide_invariants(

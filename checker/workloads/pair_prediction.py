@@ -11,6 +11,7 @@ from isolitmus.model.display import ReadableRepr
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.model.assumption import Assumption
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.workload import JobStatement, Workload
 
@@ -161,7 +162,7 @@ class JobPrediction(ReadableRepr):
         )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions about tables, times of runs, and parameters that are not NULL."""
         return (*self.workload.assumptions, *not_null_assumptions(self.workload))
 

@@ -28,7 +28,7 @@ class AssumptionKind(Enum):
     NO_VIEW = "A source without DDL is no declared table, and no view of one."
     ANY_VALUE = "A source or value that is not interpreted may be any, one in each run."
     NOT_NULL = "A parameter is not NULL, because an invariant says so of its column."
-    DISTINCT = "Concurrent runs have different values of a parameter."
+    PARAMETERS = "Parameters are the same in all runs, different, or limited, as stated."
     START = "At the start, the tables satisfy the invariants."
     NO_HANDLER = "A handler of a conflict never runs, because its statement never aborts."
     ONE_CONFLICT = "On a path of a function, conflicts are limited in number, and have one class."
@@ -43,9 +43,9 @@ class Assumption(str):
 
     Examples
     --------
-    >>> known = AssumptionKind.DISTINCT.says("Concurrent runs never have the same :id.")
+    >>> known = AssumptionKind.PARAMETERS.says("Concurrent runs never have the same :id.")
     >>> known.kind.name, known
-    ('DISTINCT', 'Concurrent runs never have the same :id.')
+    ('PARAMETERS', 'Concurrent runs never have the same :id.')
     """
 
     __slots__ = ("kind",)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.assumption import AssumptionKind
-from isolitmus.model.display import ReadableRepr, first_lines
+from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.sql.statement import altered_table
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ __all__ = [
 
 TEXTS = ("sql", "origin")
 """Attributes of parsed statements that repeat their text."""
+
+PAIRS = 8
+"""Maximum number of pairs of jobs that an assumption names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +326,7 @@ class Workload(ReadableRepr):
     def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions about its tables and about the times of runs."""
         return (
-            *([AssumptionKind.SCHEDULE.says(self.schedule)] if self.schedule else ()),
+            *([AssumptionKind.SCHEDULE.says(self.schedule)] if self.schedule else self._apart()),
             *(
                 AssumptionKind.OTHER_WRITERS.says(
                     f"No program writes to {table} while jobs run: it has the format {format_},"
@@ -333,11 +336,26 @@ class Workload(ReadableRepr):
             ),
             *self.left_out,
             *self._alterations(),
-            *(
-                AssumptionKind.DISTINCT.says(f"Concurrent runs never have the same :{name}.")
-                for name in self.distinct
-            ),
+            *self._parameters(),
         )
+
+    def _apart(self) -> Iterator[Assumption]:
+        """Yield the assumption about jobs that never overlap, if no schedule states it."""
+        pairs = sorted({(min(pair), max(pair)) for pair in self.apart})
+        named = [f"{a} and {b}" if a != b else f"two runs of {a}" for a, b in pairs]
+        named[PAIRS:] = [count_of(len(named) - PAIRS, "more pair")] if named[PAIRS:] else []
+        if named:
+            yield AssumptionKind.SCHEDULE.says(f"Never at the same time: {', '.join(named)}.")
+
+    def _parameters(self) -> Iterator[Assumption]:
+        """Yield the assumptions about the values of parameters."""
+        known = [
+            f"{job.known} in each run of {name}" for name, job in self.jobs.items() if job.known
+        ]
+        said = [f"All concurrent runs have the same :{name}." for name in self.shared]
+        said += [f"Concurrent runs never have the same :{name}." for name in self.distinct]
+        said += [f"{condition}." for condition in known]
+        yield from map(AssumptionKind.PARAMETERS.says, said)
 
     def _alterations(self) -> Iterator[Assumption]:
         """Yield the assumptions about statements that alter tables."""

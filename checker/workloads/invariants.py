@@ -31,7 +31,7 @@ from isolitmus.checker.workloads.invariant_questions import (
 )
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
 from isolitmus.checker.workloads.null_parameters import with_not_null
-from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
+from isolitmus.checker.workloads.robustness import AT_ROWS, general_assumptions
 from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
@@ -122,8 +122,7 @@ class InvariantAnswer(ReadableRepr):
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions of the answer."""
-        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        return (START, *ASSUMED, *several, *self.workload.assumptions)
+        return (START, *general_assumptions(self.workload), *self.workload.assumptions)
 
     def to_json(self) -> dict[str, object]:
         """Return the answer in the format of docs/interface.md, 6."""

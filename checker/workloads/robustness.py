@@ -61,7 +61,14 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["PROMISES", "UNLESS_NULL", "Robustness", "decide_all", "decide_robustness"]
+__all__ = [
+    "PROMISES",
+    "UNLESS_NULL",
+    "Robustness",
+    "decide_all",
+    "decide_robustness",
+    "general_assumptions",
+]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations in a commit protocol that compares rows rather than files and partitions."""
@@ -100,6 +107,12 @@ SEVERAL = AssumptionKind.ONE_MOMENT.says(
     "A statement reads all its tables at one moment, and commits to all tables have one order."
 )
 """A further assumption for several tables: each has a log of its own."""
+
+
+def general_assumptions(workload: Workload) -> tuple[Assumption, ...]:
+    """Return the assumptions of each answer about any number of runs of the jobs."""
+    several = (SEVERAL,) if len(workload.tables) > 1 else ()
+    return (*(ALTERING if altering_statements(workload) else ASSUMED), *several)
 
 
 def _alone(one: RefutedPattern) -> tuple[str]:
@@ -179,10 +192,8 @@ class Robustness(ReadableRepr):
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions of the answer."""
-        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        assumed = ALTERING if altering_statements(self.workload) else ASSUMED
         given = (*self.workload.assumptions, *not_null_assumptions(self.workload))
-        return (*assumed, *several, *given)
+        return (*general_assumptions(self.workload), *given)
 
     @property
     def worst(self) -> Counterexample | None:

@@ -7,7 +7,6 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import HOME, is_there, real_path, shipped_files
@@ -153,9 +152,6 @@ def _of_folder(
         ends=[end],
     )
     work = replace(work, left_out=(*work.left_out, *skipped_files(folder)))
-    if schedule is not None:
-        said = f"What may overlap is what [schedule] says ({schedule.place})."
-        work = replace(work, left_out=(*work.left_out, AssumptionKind.SCHEDULE.says(said)))
     return with_invariants(work, find_settings_table("invariants", *places))
 
 

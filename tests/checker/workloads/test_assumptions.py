@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -25,13 +26,13 @@ from isolitmus.specs.sql.invariants import read_invariant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from isolitmus.model.workload import Workload
 
     Reader = Callable[[Path], Workload]
     Question = Callable[[Workload], tuple[str, tuple[Assumption, ...]]]
 
+JOBS = Path(__file__).parents[3] / "docs" / "jobs.md"
 SERIALIZABLE = "delta-serializable"
 T = "CREATE TABLE t (id INT, n INT, day DATE) USING delta PARTITIONED BY (day)"
 U = "CREATE TABLE u (id INT, n INT) USING delta"
@@ -248,7 +249,7 @@ FLIPS = {
         pair("b", "a"),
         ("never", "when"),
     ),
-    K.DISTINCT: Flip(
+    K.PARAMETERS: Flip(
         toml(f'distinct = ["day"]\n{BY_DAY.format(OF_DAY)}'),
         toml(BY_DAY.format(OF_DAY)),
         pair("a", "a"),
@@ -342,6 +343,35 @@ def test_a_start_that_violates_an_invariant_leaves_it_violated():
     """
     end = run(read_litmus(test, "start"), SERIALIZABLE)
     assert any(row[1] <= 0 for row in end.run.tables["t"])
+
+
+def test_what_is_stated_of_parameters_is_named_and_counts():
+    """One run deletes the rows of a day, the other one inserts some of a later day."""
+    jobs_of = '{}[jobs.a]\nsql = "{}"\n[jobs.b]\nsql = "{}"\n{}'.format
+    typed = 'parameters = { day = "DATE NOT NULL" }\n'
+    known = "where = \"day > '2026-02-01'\"\n"
+    limited = toml(jobs_of("", LATER, ADD_DAY, typed + known))
+    free = toml(jobs_of("", LATER, ADD_DAY, typed))
+    words, said = zip(
+        *(pair("a", "b")(read(Path("jobs"))) for read in (limited, free)), strict=True
+    )
+    assert (words, said) == (("never", "when"), (("day > '2026-02-01' in each run of b.",), ()))
+    shared = toml(
+        '[shared]\nday = "DATE NOT NULL"\n[jobs]\na = "DELETE FROM t WHERE day < :day"\n'
+        f'b = "{ADD_DAY}"'
+    )
+    own = toml(
+        jobs_of("", "DELETE FROM t WHERE day < :day", ADD_DAY, typed).replace(
+            ':day"\n[jobs.b', f':day"\n{typed}[jobs.b'
+        )
+    )
+    words, said = zip(*(pair("a", "b")(read(Path("jobs"))) for read in (shared, own)), strict=True)
+    assert (words, said) == (("never", "when"), (("All concurrent runs have the same :day.",), ()))
+
+
+def test_the_page_of_jobs_lists_the_kinds():
+    rows = [f"| {kind.name.lower().replace('_', ' ')} | {kind.value} |" for kind in K]
+    assert "\n".join(["|---|---|", *rows]) in JOBS.read_text("utf-8")
 
 
 def test_an_assumption_is_a_sentence_with_its_kind():

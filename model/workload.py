@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.sql.statement import altered_table
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.place import Place
     from isolitmus.model.schema import Schema
@@ -349,12 +348,10 @@ class Workload(ReadableRepr):
 
     def _parameters(self) -> Iterator[Assumption]:
         """Yield the assumptions about the values of parameters."""
-        known = [
-            f"{job.known} in each run of {name}" for name, job in self.jobs.items() if job.known
-        ]
         said = [f"All concurrent runs have the same :{name}." for name in self.shared]
         said += [f"Concurrent runs never have the same :{name}." for name in self.distinct]
-        said += [f"{condition}." for condition in known]
+        known = {name: " ".join(job.known.split()) for name, job in self.jobs.items() if job.known}
+        said += [f"{condition} in each run of {name}." for name, condition in known.items()]
         yield from map(AssumptionKind.PARAMETERS.says, said)
 
     def _alterations(self) -> Iterator[Assumption]:

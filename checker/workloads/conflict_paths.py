@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.workloads.prediction import PairPredictor
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import AbortedStatement, ConflictPath, Workload

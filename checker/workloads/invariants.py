@@ -35,7 +35,7 @@ from isolitmus.checker.workloads.robustness import AT_ROWS, general_assumptions
 from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
     from isolitmus.checker.workloads.invariant_runs import InvariantViolation
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.workloads.table_alterations import table_alterations
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.invariant import GroupLimit
 from isolitmus.model.sql.expression import Call, ColumnRef, IsNull, Parameter
 from isolitmus.model.sql.query import Joined, Select, Values
@@ -20,7 +20,6 @@ from isolitmus.model.sql.statement import Definition, DropNotNull, Insert, Merge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.query import Query
     from isolitmus.model.sql.statement import Statement

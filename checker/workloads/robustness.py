@@ -37,7 +37,7 @@ from isolitmus.checker.workloads.cycle_patterns import (
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.null_parameters import not_null_assumptions, with_not_null
 from isolitmus.checker.workloads.table_alterations import altering_statements, leave_out_failing
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Limit
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         PatternQuestion,
         RefutedPattern,
     )
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike

@@ -14,12 +14,11 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.display import count_of
 from isolitmus.specs.disk.input_files import TEXT, decode_bytes, is_folder, read_bytes, real_path
 
 if TYPE_CHECKING:
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.errors import IsolitmusError
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import real_path
@@ -24,7 +24,6 @@ from isolitmus.specs.projects.databricks_bundle import read_bundle
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore

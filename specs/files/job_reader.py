@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import (
     IsolitmusError,
     LitmusError,
@@ -89,7 +89,6 @@ from isolitmus.specs.sql.uninterpreted_sources import changed_table, find_uninte
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type

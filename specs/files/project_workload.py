@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text
@@ -35,7 +35,6 @@ from isolitmus.specs.sql.uninterpreted_sources import kept_tree, written_tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Column
     from isolitmus.model.workload import StandIn, Workload

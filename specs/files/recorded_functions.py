@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.sql.statement import Read
@@ -22,7 +22,6 @@ from isolitmus.specs.files.function_records import FunctionRecord
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.workload import JobStatement, Workload
     from isolitmus.specs.files.toml_reader import Source
 

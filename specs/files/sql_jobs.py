@@ -18,7 +18,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.workload import UnreadTable, Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.toml_reader import Node
 from isolitmus.specs.sql.parameters import BLANK
@@ -36,7 +36,6 @@ from isolitmus.specs.sql.relations import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.workload import UnreadTable
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.sql.relations import DefinedRelation

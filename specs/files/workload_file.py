@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, near
 from isolitmus.model.sql.statement import Read
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type

@@ -12,7 +12,7 @@ import re
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file, is_folder, real_path
 from isolitmus.specs.disk.path_patterns import matches_path
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.place import Place
 
 __all__ = ["Bundle", "BundleJob", "BundleTask", "read_bundle"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file
 from isolitmus.specs.disk.repository import end_of_reading, read_inside
@@ -18,7 +18,6 @@ from isolitmus.specs.projects.yaml_tree import YamlValue, read_yaml
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from isolitmus.model.assumption import Assumption
 
 __all__ = ["DbtProfile", "read_dbt_profile"]
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs.disk.input_files import is_there
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.specs.projects.dbt_branches import Branches
     from isolitmus.specs.projects.dbt_manifest import (
         CatalogColumn,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
 from isolitmus.specs.sql.parameters import BLANK, PIECE, one_line
@@ -34,7 +34,6 @@ from isolitmus.specs.sql.uninterpreted_sources import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.sql.types import Type
 
 __all__ = [

@@ -21,7 +21,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
-from isolitmus.model.assumption import AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import column_type
 from isolitmus.model.workload import QueryText
@@ -34,7 +34,6 @@ from isolitmus.specs.sql.syntax import without_evolution
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from isolitmus.model.assumption import Assumption
     from isolitmus.model.sql.types import Type
 
 __all__ = [

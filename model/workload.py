@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.display import ReadableRepr, first_lines
+from isolitmus.model.assumption import Assumption, AssumptionKind
+from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.sql.statement import altered_table
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ __all__ = [
 
 TEXTS = ("sql", "origin")
 """Attributes of parsed statements that repeat their text."""
+
+PAIRS = 8
+"""Maximum number of pairs of jobs that an assumption names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +256,7 @@ class Workload(ReadableRepr):
     """Format of each table that is not a Delta table; jobs only read them."""
     distinct: tuple[str, ...] = ()
     """Parameters whose values differ in any two concurrent runs."""
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Assumption, ...] = ()
     """Assumptions about what was ignored (table properties, session settings), and about queries
     that tables stand in for.
     """
@@ -318,28 +322,46 @@ class Workload(ReadableRepr):
         )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions about its tables and about the times of runs."""
         return (
-            *([self.schedule] if self.schedule else ()),
+            *([AssumptionKind.SCHEDULE.says(self.schedule)] if self.schedule else self._apart()),
             *(
-                f"No program writes to {table} while jobs run: it has the format {format_}, without"
-                " a commit protocol."
+                AssumptionKind.OTHER_WRITERS.says(
+                    f"No program writes to {table} while jobs run: it has the format {format_},"
+                    " without a commit protocol."
+                )
                 for table, format_ in self.formats.items()
             ),
             *self.left_out,
             *self._alterations(),
-            *(f"Concurrent runs never have the same :{name}." for name in self.distinct),
+            *self._parameters(),
         )
 
-    def _alterations(self) -> Iterator[str]:
+    def _apart(self) -> Iterator[Assumption]:
+        """Yield the assumption about jobs that never overlap, if no schedule states it."""
+        pairs = sorted({(min(pair), max(pair)) for pair in self.apart})
+        named = [f"{a} and {b}" if a != b else f"two runs of {a}" for a, b in pairs]
+        named[PAIRS:] = [count_of(len(named) - PAIRS, "more pair")] if named[PAIRS:] else []
+        if named:
+            yield AssumptionKind.SCHEDULE.says(f"Never at the same time: {', '.join(named)}.")
+
+    def _parameters(self) -> Iterator[Assumption]:
+        """Yield the assumptions about the values of parameters."""
+        said = [f"All concurrent runs have the same :{name}." for name in self.shared]
+        said += [f"Concurrent runs never have the same :{name}." for name in self.distinct]
+        known = {name: " ".join(job.known.split()) for name, job in self.jobs.items() if job.known}
+        said += [f"{condition} in each run of {name}." for name, condition in known.items()]
+        yield from map(AssumptionKind.PARAMETERS.says, said)
+
+    def _alterations(self) -> Iterator[Assumption]:
         """Yield the assumptions about statements that alter tables."""
         found: dict[str, list[str]] = {}
         for one in self.statements:
             if (table := altered_table(one.statement)) is not None:
                 found.setdefault(table, []).append(one.name)
         for table, names in found.items():
-            yield (
+            yield AssumptionKind.DECLARATION.says(
                 f"{' and '.join(names)} alter{'s' if len(names) == 1 else ''} {table}; the other"
                 " statements run on its declared columns, constraints and properties."
             )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.workloads.prediction import PairPredictor
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import Limit
 
 if TYPE_CHECKING:
@@ -87,11 +88,11 @@ def _may_abort(aborted: AbortedStatement, taken: Workload, predictor: PairPredic
 
 def _sentence(
     path: ConflictPath, aborted: AbortedStatement, workload: Workload, protocol: Spec
-) -> str:
+) -> Assumption:
     """Return the assumption that a handler never runs."""
     texts = [one.sql for one in workload.statements if one.name in aborted.names]
     verbs = " or ".join(dict.fromkeys(text.split()[0].upper() for text in texts))
-    return (
+    return AssumptionKind.NO_HANDLER.says(
         f"{path.function}: no handler runs for a conflict in {aborted.place}, because the {verbs}"
         f" there never aborts (proved under {protocol.name})."
     )

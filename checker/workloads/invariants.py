@@ -31,10 +31,11 @@ from isolitmus.checker.workloads.invariant_questions import (
 )
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
 from isolitmus.checker.workloads.null_parameters import with_not_null
-from isolitmus.checker.workloads.robustness import ASSUMED, AT_ROWS, SEVERAL
+from isolitmus.checker.workloads.robustness import AT_ROWS, general_assumptions
 from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
@@ -118,10 +119,9 @@ class InvariantAnswer(ReadableRepr):
         )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions of the answer."""
-        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        return (START, *ASSUMED, *several, *self.workload.assumptions)
+        return (START, *general_assumptions(self.workload), *self.workload.assumptions)
 
     def to_json(self) -> dict[str, object]:
         """Return the answer in the format of docs/interface.md, 6."""
@@ -156,7 +156,7 @@ class InvariantAnswer(ReadableRepr):
         }
 
 
-START = "At the start, the tables satisfy all invariants that are given."
+START = AssumptionKind.START.says("At the start, the tables satisfy all invariants that are given.")
 
 
 def decide_invariants(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.workloads.table_alterations import table_alterations
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.invariant import GroupLimit
 from isolitmus.model.sql.expression import Call, ColumnRef, IsNull, Parameter
 from isolitmus.model.sql.query import Joined, Select, Values
@@ -64,7 +65,7 @@ def with_not_null(workload: Workload, *, invariants: bool = True) -> Workload:
     return replace(workload, tables=tables, jobs=jobs)
 
 
-def not_null_assumptions(workload: Workload) -> tuple[str, ...]:
+def not_null_assumptions(workload: Workload) -> tuple[Assumption, ...]:
     """Return the assumptions that parameters are not NULL because of invariants.
 
     Examples
@@ -82,8 +83,10 @@ def not_null_assumptions(workload: Workload) -> tuple[str, ...]:
     ("load's :day is not NULL: known_day says that t.day, where it is stored, has no NULL.",)
     """
     return tuple(
-        f"{one.job}'s :{one.parameter} is not NULL: {one.invariant} says that {one.column}, where"
-        " it is stored, has no NULL."
+        AssumptionKind.NOT_NULL.says(
+            f"{one.job}'s :{one.parameter} is not NULL: {one.invariant} says that {one.column},"
+            " where it is stored, has no NULL."
+        )
         for one in dict.fromkeys(_stored(workload))
     )
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.workloads.null_parameters import not_null_assumptions
+from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.display import ReadableRepr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from isolitmus.model.assumption import Assumption
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.workload import JobStatement, Workload
 
@@ -166,7 +168,7 @@ class JobPrediction(ReadableRepr):
         )
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions about tables, times of runs, and parameters that are not NULL."""
         unshown = [(table, one) for one in self.meetings for table in one.unshown]
         return (
@@ -192,7 +194,7 @@ class JobPrediction(ReadableRepr):
         }
 
 
-def unshown_rows(examples: Iterable[tuple[str, str]]) -> Iterator[str]:
+def unshown_rows(examples: Iterable[tuple[str, str]]) -> Iterator[Assumption]:
     """Yield what is not shown of queries that tables stand for, each with the names of examples.
 
     Examples
@@ -208,7 +210,7 @@ and load by purge.
         several = "s" if len(names) > 1 else ""
         more = [f"{len(names) - 2:,} more"] if len(names) > 3 else names[2:]
         listed = " and ".join([*names[:2], *more])
-        yield (
+        yield AssumptionKind.ANY_VALUE.says(
             f"It is not shown that the query of {table} returns the rows of the example{several}"
             f" of {listed}."
         )

@@ -37,6 +37,7 @@ from isolitmus.checker.workloads.cycle_patterns import (
 from isolitmus.checker.workloads.instances import Instances
 from isolitmus.checker.workloads.null_parameters import not_null_assumptions, with_not_null
 from isolitmus.checker.workloads.table_alterations import altering_statements, leave_out_failing
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Limit
@@ -59,7 +60,14 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["PROMISES", "UNLESS_NULL", "Robustness", "decide_all", "decide_robustness"]
+__all__ = [
+    "PROMISES",
+    "UNLESS_NULL",
+    "Robustness",
+    "decide_all",
+    "decide_robustness",
+    "general_assumptions",
+]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations in a commit protocol that compares rows rather than files and partitions."""
@@ -77,19 +85,33 @@ Safety = Literal["safe", "unsafe", "unknown"]
 UNLESS_NULL = "safe unless NULL"
 """Verdict on a promise that is proved for all parameter values but NULL."""
 ASSUMED = (
-    "Jobs execute only these statements; all their other reads are declared with let.",
-    "Every statement reads one version of each table, and commits are versions in log order.",
-    "No other job writes to the tables, and no job changes their columns or properties.",
+    AssumptionKind.STATEMENTS.says(
+        "Jobs execute only these statements; all their other reads are declared with let."
+    ),
+    AssumptionKind.LOG_ORDER.says(
+        "Every statement reads one version of each table, and commits are versions in log order."
+    ),
+    AssumptionKind.OTHER_WRITERS.says(
+        "No other job writes to the tables, and no job changes their columns or properties."
+    ),
 )
 ALTERING = (
     *ASSUMED[:-1],
-    "No other job writes to the tables, or changes their columns or properties.",
+    AssumptionKind.OTHER_WRITERS.says(
+        "No other job writes to the tables, or changes their columns or properties."
+    ),
 )
 """Assumptions if some job alters a table."""
-SEVERAL = (
+SEVERAL = AssumptionKind.ONE_MOMENT.says(
     "A statement reads all its tables at one moment, and commits to all tables have one order."
 )
 """A further assumption for several tables: each has a log of its own."""
+
+
+def general_assumptions(workload: Workload) -> tuple[Assumption, ...]:
+    """Return the assumptions of each answer about any number of runs of the jobs."""
+    several = (SEVERAL,) if len(workload.tables) > 1 else ()
+    return (*(ALTERING if altering_statements(workload) else ASSUMED), *several)
 
 
 def _alone(one: RefutedPattern) -> tuple[str]:
@@ -167,12 +189,10 @@ class Robustness(ReadableRepr):
         return Counter(one.lemma for one in self.refuted)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Assumption, ...]:
         """Assumptions of the answer."""
-        several = (SEVERAL,) if len(self.workload.tables) > 1 else ()
-        assumed = ALTERING if altering_statements(self.workload) else ASSUMED
         given = (*self.workload.assumptions, *not_null_assumptions(self.workload))
-        return (*assumed, *several, *given)
+        return (*general_assumptions(self.workload), *given)
 
     @property
     def worst(self) -> Counterexample | None:

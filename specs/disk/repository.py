@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.display import count_of
 from isolitmus.specs.disk.input_files import TEXT, decode_bytes, is_folder, read_bytes, real_path
 
@@ -114,7 +115,7 @@ class SqlPaths(NamedTuple):
     linked: tuple[Path, ...]
     """Linked folders, and those that cannot be listed."""
 
-    def skipped(self, folder: Path) -> tuple[str, ...]:
+    def skipped(self, folder: Path) -> tuple[Assumption, ...]:
         """Return the sentence about what is not read; none if nothing is left out."""
         parts = [
             f"{path.relative_to(folder)} ({count_of(number, 'hidden SQL file')})"
@@ -125,7 +126,8 @@ class SqlPaths(NamedTuple):
             for path in self.linked
         ]
         more = f" and {len(parts) - FEW:,} more" if len(parts) > FEW else ""
-        return (f"Not read: {', '.join(parts[:FEW])}{more}.",) if parts else ()
+        said = f"Not read: {', '.join(parts[:FEW])}{more}."
+        return (AssumptionKind.NOT_READ.says(said),) if parts else ()
 
 
 def find_sql_paths(folder: Path) -> SqlPaths:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import real_path
@@ -134,7 +135,7 @@ def _nothing(bundle: Bundle, unread: Sequence[UnreadStatement]) -> str:
 
 def _other_files(
     bundle: Bundle, tasks: Sequence[BundleTask], ddl: Path | None
-) -> tuple[list[SqlFile], list[str]]:
+) -> tuple[list[SqlFile], list[Assumption]]:
     """Return the SQL files of a bundle that no task executes, which may create tables, and what is
     said of those that are not read.
     """
@@ -149,7 +150,7 @@ def _other_files(
         try:
             file = read_sql_file(path, label, real_path(bundle.folder))
         except LitmusError as error:
-            told.append(f"{error}.")
+            told.append(AssumptionKind.NOT_READ.says(f"{error}."))
         else:
             files += [] if file is None else [file]
     return files, told
@@ -216,13 +217,14 @@ def _words(bundle: Bundle, schedule: JobSchedule) -> str:
     return f"{text[0].upper()}{text[1:]} ({bundle.label}{target}{place})."
 
 
-def _assumptions(bundle: Bundle) -> Iterator[str]:
+def _assumptions(bundle: Bundle) -> Iterator[Assumption]:
     """Yield what is assumed about starts and retries of jobs."""
     if paused := [job.name for job in bundle.jobs if job.paused]:
         verb, they = ("is", "it") if len(paused) == 1 else ("are", "they")
-        yield f"{_listed(paused)} {verb} paused, but {they} may be started by hand."
+        said = f"{_listed(paused)} {verb} paused, but {they} may be started by hand."
+        yield AssumptionKind.SCHEDULE.says(said)
     if started := [f"{job.name} {job.started}" for job in bundle.jobs if job.started]:
-        yield (
+        yield AssumptionKind.SCHEDULE.says(
             f"What starts the jobs is not taken into account: {'; '.join(started)}. A run may be"
             " late, or started by hand."
         )
@@ -230,10 +232,12 @@ def _assumptions(bundle: Bundle) -> Iterator[str]:
     if retried := [task.name for task in every if task.retries]:
         verb = "is a run" if len(retried) == 1 else "are runs"
         named = _listed(retried, "or")
-        yield f"A retry of {named} {verb} like any other, after the one that failed."
+        said = f"A retry of {named} {verb} like any other, after the one that failed."
+        yield AssumptionKind.SCHEDULE.says(said)
     if timed := [task.name for task in every if task.times_out]:
         named = _listed(timed, "or")
-        yield f"A run of {named} that timed out commits nothing after its retry starts."
+        said = f"A run of {named} that timed out commits nothing after its retry starts."
+        yield AssumptionKind.SCHEDULE.says(said)
 
 
 def _listed(names: Sequence[str], word: str = "and") -> str:

@@ -7,8 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import (
     IsolitmusError,
     LitmusError,
@@ -179,7 +180,7 @@ class JobReader:
     """Tables and views that are declared, but not understood, by name in lower case."""
     instead: list[UninterpretedSource] = field(default_factory=list)
     """Uninterpreted sources of unsupported queries."""
-    passed: list[str] = field(default_factory=list)
+    passed: list[Assumption] = field(default_factory=list)
     """Assumptions about statements that commit nothing."""
     sources: list[UndeclaredSource] = field(default_factory=list)
     """Tables without DDL that are only read."""
@@ -293,13 +294,16 @@ class JobReader:
             if passed:
                 said = "no effect, because the table exists" if self.exists(text) else NO_EFFECT
                 said = said if self.exists(text) or commits_nothing(text) else WITHOUT_DDL
-                self.passed.append(f"{name}: '{brief(one_line(text), SHOWN)}' has {said}.")
+                said = f"{name}: '{brief(one_line(text), SHOWN)}' has {said}."
+                self.passed.append(AssumptionKind.NO_EFFECT.says(said))
                 continue
             if found is not None:
                 confs[found["key"]] = job_conf(node, found["key"], found["value"])
                 continue
             number += 1
             title = (name, number if several else 0)
+            assumed: list[list[Any]] = [self.sources, self.instead, self.passed]
+            counts = [*map(len, assumed)]
             try:
                 with in_file(node, "sql", text):
                     plain = plain_statement(text)
@@ -307,6 +311,8 @@ class JobReader:
                 one = self.accounted(title, one_given, node, _ReadWith(types, let, confs), before)
                 changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             except (LitmusError, SqlError) as error:
+                for some, count in zip(assumed, counts, strict=True):
+                    del some[count:]  # nothing is assumed about what is not understood
                 problem = begun_wrong(_placed(error, node, text), text, place, node.source)
                 left_out = replace(
                     self._unread(title, one_given, problem), location=place, sql=text
@@ -614,7 +620,11 @@ class JobReader:
                 raise locate_error(label, text, 0, reason)
             text, location = without_location(with_any_version(text))
             if location:
-                self.passed.append(f"{_name(title)}: {location} is the folder of its table.")
+                self.passed.append(
+                    AssumptionKind.SHORT_NAME.says(
+                        f"{_name(title)}: {location} is the folder of its table."
+                    )
+                )
             original, text = text, with_generated_columns(text, self.schemas)
             versions = confs.get(SKIPPING, "").lower() != "false"
             with well_formed(text, label):
@@ -651,12 +661,18 @@ class JobReader:
         name = _name(title)
         typed = {p: types[p] for p in named} | unnamed_parameters(found) | runs
         self.passed.extend(
-            f"{name}: '{one}' may be any {type_} or NULL, one value in each run."
+            AssumptionKind.ANY_VALUE.says(
+                f"{name}: '{one}' may be any {type_} or NULL, one value in each run."
+            )
             for one, type_ in unnamed_parameters(found).items()
             if is_unnamed(one)
         )
         if isinstance(found, Restore):
-            self.passed.append(f"{name}: any earlier version of {found.target} may be restored.")
+            self.passed.append(
+                AssumptionKind.ANY_VALUE.says(
+                    f"{name}: any earlier version of {found.target} may be restored."
+                )
+            )
         if isinstance(found, Restore) or any(one.query for one in sources):
             typed |= {p: types[p] for p in written if p in types}
         reads: tuple[str, ...] = ()

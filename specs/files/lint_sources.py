@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.specs.disk.input_files import (
     is_file,
@@ -169,7 +170,7 @@ def _of_project(
         for one in read_ignore_comments(read_inside(path, LitmusError, end), name, path)
     )
     told = (
-        f"Ignore comments of {there[path]} are not read: {problem}."
+        AssumptionKind.NOT_READ.says(f"Ignore comments of {there[path]} are not read: {problem}.")
         for path, problem in problems.items()
         if problem
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text
@@ -84,15 +85,17 @@ def read_project_workload(
     given = dict(_with_plain_names(created, project))
     known = (schedule or find_job_schedule(folder, Path())).of("dbt projects")
     profile = read_dbt_profile(folder, known.target)
-    told: list[str] = []
+    told: list[Assumption] = []
     if profile is not None:
         told += profile.assumptions
         if not known.threads:
             known = replace(known, threads=profile.threads, threads_place=profile.place)
         if profile.adapter and profile.adapter != project.adapter:
             told.append(
-                f"The manifest is that of dbt-{project.adapter}, but the target {profile.target} of"
-                f" the profile has the type {profile.adapter}."
+                AssumptionKind.STATEMENTS.says(
+                    f"The manifest is that of dbt-{project.adapter}, but the target"
+                    f" {profile.target} of the profile has the type {profile.adapter}."
+                )
             )
     work = build_project_workload(project, known, given, logged, folder=folder, store=store)
     return replace(work, left_out=(*work.left_out, *told))
@@ -168,9 +171,11 @@ def build_project_workload(
         if not table.columns:
             if not table.written:
                 continue
-            told.append(f"The columns of {table.name} are not known; run dbt docs generate.")
+            said = f"The columns of {table.name} are not known; run dbt docs generate."
+            told.append(AssumptionKind.NOT_READ.says(said))
         elif (problem := _problem(table)) is not None:
-            told.append(f"The table {table.name} is passed over: {problem}.")
+            said = f"The table {table.name} is passed over: {problem}."
+            told.append(AssumptionKind.NOT_READ.says(said))
         else:
             given[table.name.lower()] = table.ddl()
     for name, text in _created(project, read):
@@ -235,7 +240,9 @@ def _with_views(work: Workload, project: DbtProject) -> dict[str, tuple[StandIn,
     return {name: tuple(sorted(tables)) for name, tables in found.items()}
 
 
-def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, ...], list[str]]:
+def _invariants(
+    project: DbtProject, work: Workload
+) -> tuple[tuple[Invariant, ...], list[Assumption]]:
     """Return the invariants that tests of a project state, and what is said of other tests."""
     found: dict[str, Invariant] = {}
     told = []
@@ -248,8 +255,10 @@ def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, .
         parent = project.table_names.get(one.parent, one.parent.rpartition(".")[2]).lower()
         if one.parent and parent not in known:
             told.append(
-                f"The test that {table}.{', '.join(one.columns)} refers to {parent} is passed over:"
-                f" no job uses {parent}."
+                AssumptionKind.NOT_READ.says(
+                    f"The test that {table}.{', '.join(one.columns)} refers to {parent} is passed"
+                    f" over: no job uses {parent}."
+                )
             )
             continue
         text = f"{table}: {_invariant_text(one, known.get(parent, ''))}"
@@ -260,7 +269,8 @@ def _invariants(project: DbtProject, work: Workload) -> tuple[tuple[Invariant, .
                 )
             ]
         except LitmusError as error:
-            told.append(f"The test {text} is passed over: {error}.")
+            said = f"The test {text} is passed over: {error}."
+            told.append(AssumptionKind.NOT_READ.says(said))
         else:
             for stated in every:
                 found.setdefault(stated.query, stated)
@@ -454,15 +464,17 @@ def _with_staged(job: Any, project: DbtProject, name: str) -> Any:
     return replace(job, statements=statements)
 
 
-def _of_views(assumptions: Sequence[str], project: DbtProject) -> Iterator[str]:
+def _of_views(assumptions: Sequence[Assumption], project: DbtProject) -> Iterator[Assumption]:
     """Yield assumptions, and say of a view that it is one."""
     for one in assumptions:
         found = re.match(r"(\w+) has no DDL\. It is no view of a declared table, and ", one)
-        view = found is not None and found[1] in project.views
-        yield f"The view {found[1]} {one[found.end() :]}" if found and view else one
+        if found is not None and found[1] in project.views:
+            yield AssumptionKind.ANY_VALUE.says(f"The view {found[1]} {one[found.end() :]}")
+        else:
+            yield one
     for job in project.jobs:
         if job.staged is not None and not job.problem:
-            yield (
+            yield AssumptionKind.ANY_VALUE.says(
                 f"{job.staged[0]} stands for the rows that {job.name} compares with its table: they"
                 " may be any rows, others in each run."
             )

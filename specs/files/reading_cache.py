@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from isolitmus.model import place, schema, workload
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.sql import expression, query, statement
 from isolitmus.specs.sql import undeclared_sources, uninterpreted_sources
 from isolitmus.specs.sql.statements import LateOrigin
@@ -254,6 +255,8 @@ def _encoded(part: Any) -> Any:
         return [kind.__name__, *map(_encoded, part)]
     if kind in TEXTS:
         return [kind.__name__, TEXTS[kind](part)]
+    if kind is Assumption:
+        return ["Assumption", part.kind.name, str(part)]
     if kind is frozenset:
         return ["frozenset", *sorted(map(_encoded, part))]
     if isinstance(part, Mapping):
@@ -289,6 +292,8 @@ def _decoded(data: Any, tables: Mapping[str, Schema]) -> Any:
         return PARSERS[name](data[1])
     parts = [_decoded(one, tables) if type(one) is list else one for one in data[1:]]
     match name:
+        case "Assumption":
+            return AssumptionKind[parts[0]].says(parts[1])
         case "tuple":
             return tuple(parts)
         case "list":

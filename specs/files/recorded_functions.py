@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.place import Place
 from isolitmus.model.sql.statement import Read
@@ -119,7 +120,7 @@ def with_functions(
     The jobs in ``without_let`` have parameters of any value in place of what they read.
     """
     unread: list[UnreadStatement] = []
-    told: list[str] = []
+    told: list[Assumption] = []
     homes = {name: record for record in records for name in record.job_names}
     for one in work.unread:
         record = homes.get(one.job)
@@ -145,8 +146,10 @@ def with_functions(
         tables = record.tables_of(work.tables)
         if tables is not None and (gaps or open_):
             told.append(
-                f"What is not known of {name} changes no table that {label} and the modules beside"
-                " it do not name."
+                AssumptionKind.UNKNOWN_STEPS.says(
+                    f"What is not known of {name} changes no table that {label} and the modules"
+                    " beside it do not name."
+                )
             )
         for step, problem in (*gaps, *open_):
             key = record.target.place, step.line, problem
@@ -163,33 +166,41 @@ def with_functions(
             unread.append(UnreadStatement(called, job, problem, f"{label}:{line}", tables, place))
             own_unread[record].append(called)
         told += [
-            f"{record.place(s)}: {s.problem}{'; it is left out' if s.kind == 'left out' else ''}."
+            AssumptionKind.STATEMENTS.says(
+                f"{record.place(s)}: {s.problem}"
+                f"{'; it is left out' if s.kind == 'left out' else ''}."
+            )
             for s in record.steps
             if s.kind in ("left out", "note")
         ]
     if any(record.conflicts for record in records):
         told.append(
-            "On a path of a function, a statement aborts at most once, or each time that it is"
-            f" tried, up to {MOST_CONFLICTS} times, and all conflicts have one class."
+            AssumptionKind.ONE_CONFLICT.says(
+                "On a path of a function, a statement aborts at most once, or each time that it is"
+                f" tried, up to {MOST_CONFLICTS} times, and all conflicts have one class."
+            )
         )
     alone: set[tuple[str, str]] = set()
     for begun, jobs in _queries(records).items():
         told.append(
-            f"{begun}: no two runs of the streaming query {' or '.join(jobs)} overlap: both would"
-            " set the version of one application id, and Delta aborts the later commit with"
-            " ConcurrentTransactionException."
+            AssumptionKind.SCHEDULE.says(
+                f"{begun}: no two runs of the streaming query {' or '.join(jobs)} overlap: both"
+                " would set the version of one application id, and Delta aborts the later commit"
+                " with ConcurrentTransactionException."
+            )
         )
         alone |= {(a, b) for a in jobs for b in jobs}
     of = dict.fromkeys(f"{r.target.shown} ({r.target.place})" for r in records)
     what = "the statements that it executed on empty tables"
     if any(record.number > 1 for record in records):
         what = "the statements of one of the paths that it took on empty tables"
+    given = any(record.target.values for record in records)
+    arguments = "the arguments given here and " if given else ""
     told.append(
-        f"Each run of a function executes {what}, with the"
-        f" arguments given here and the values that its Python computed then: {', '.join(of)}."
-        if any(record.target.values for record in records)
-        else f"Each run of a function executes {what}, with"
-        f" the values that its Python computed then: {', '.join(of)}."
+        AssumptionKind.STATEMENTS.says(
+            f"Each run of a function executes {what}, with {arguments}the values that its Python"
+            f" computed then: {', '.join(of)}."
+        )
     )
     apart = work.apart | alone
     return replace(

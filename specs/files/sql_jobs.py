@@ -18,6 +18,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
 from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
@@ -291,7 +292,7 @@ def sql_files(folder: Path, ddl: Path | None = None) -> list[Path]:
     return files
 
 
-def skipped_files(folder: Path) -> tuple[str, ...]:
+def skipped_files(folder: Path) -> tuple[Assumption, ...]:
     """Return the sentence about the SQL files in a folder that are not read, if there are any."""
     return find_sql_paths(folder).skipped(folder)
 
@@ -481,7 +482,7 @@ def sql_workload(
         list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, {}, store))
     own = {*tables}
     unread_tables: dict[str, UnreadTable] = {}
-    told: list[str] = []
+    told: list[Assumption] = []
     unread: list[UnreadStatement] = []
     for one in created:
         with suppress(SqlError):
@@ -506,7 +507,9 @@ def sql_workload(
         if each:
             told += _take_tables(statements, source, tables, unread_tables, store, own=own)
         told += [
-            f"{source.label}: '{one_line(sql)}' has no effect on conflicts."
+            AssumptionKind.NO_EFFECT.says(
+                f"{source.label}: '{one_line(sql)}' has no effect on conflicts."
+            )
             for sql in found.passed_over
         ]
         if not statements:
@@ -547,7 +550,7 @@ def _take_tables(
     store: ReadingStore | None,
     *,
     own: Collection[str] = (),
-) -> Iterator[str]:
+) -> Iterator[Assumption]:
     """Move each CREATE TABLE of a job from its statements to the tables, or to those that are not
     understood, by their full names.
 
@@ -582,7 +585,9 @@ def _take_tables(
             del tables[str(same[0])]
             tables[str(full)] = created_text(other, full.parts[: -len(same[0].parts)])
         if _plain_text(other) != _plain_text(one):
-            yield f"The CREATE TABLE of {place} is passed over: another one creates {name}."
+            yield AssumptionKind.DECLARATION.says(
+                f"The CREATE TABLE of {place} is passed over: another one creates {name}."
+            )
 
 
 def _created_table(create: str, place: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.files.toml_reader import Node
 from isolitmus.specs.sql.parameters import BLANK
@@ -117,7 +118,7 @@ class NamedTexts(NamedTuple):
     """Text as written of each text that was changed."""
     problems: dict[str, str]
     """Why the name of a table in a text is not understood."""
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 @dataclass(slots=True)
@@ -392,10 +393,12 @@ def _checked_words(text: str, names: TableNames, edits: Mapping[tuple[int, int],
 
 def _assumptions(
     names: TableNames, uses: Collection[RelationName], aliases: Collection[str]
-) -> Iterator[str]:
+) -> Iterator[Assumption]:
     """Yield what is assumed of names; the plain names that a door has given are ``aliases``."""
     if renamed := names.renamed:
-        yield f"{_listed(renamed.values())} are different tables; here they are {_listed(renamed)}."
+        yield AssumptionKind.DIFFERENT_NAMES.says(
+            f"{_listed(renamed.values())} are different tables; here they are {_listed(renamed)}."
+        )
     same = []
     for name in sorted(uses):
         fitting = names.fitting(name)
@@ -405,11 +408,15 @@ def _assumptions(
         if len(fitting[0].parts) != len(name.parts):
             same.append(f"{name} is the declared {fitting[0]}")
     if same:
-        yield f"What a name of a table lacks is the same as in its declaration: {', '.join(same)}."
+        yield AssumptionKind.SHORT_NAME.says(
+            f"What a name of a table lacks is the same as in its declaration: {', '.join(same)}."
+        )
     held = {part for name in (*uses, *names.plain) for part in name.parts if "$" in part}
     if held:
         listed = _listed(sorted(part.strip("$") for part in held))
-        yield f"A placeholder in a name has one value in all files: {listed}."
+        yield AssumptionKind.PLACEHOLDER.says(
+            f"A placeholder in a name has one value in all files: {listed}."
+        )
 
 
 def _listed(words: Iterable[object]) -> str:

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, near
 from isolitmus.model.sql.statement import Read
@@ -71,7 +72,7 @@ class WorkloadTables(NamedTuple):
     schemas: dict[str, Schema]
     level: str | None
     formats: dict[str, str]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Assumption, ...] = ()
     """Assumptions about properties of the file layout."""
     unread: tuple[UnreadTable, ...] = ()
     """Tables and views that are declared, but not understood."""
@@ -199,14 +200,15 @@ def _declared(document: Node) -> WorkloadTables | None:
             document.refuse(f"ddl and {key} both declare the tables; remove one of them", key)
     found: dict[str, Schema] = {}
     formats: dict[str, str] = {}
-    left_out: list[str] = []
+    left_out: list[Assumption] = []
     level = None
     unread: dict[str, UnreadTable] = {}
     errors: list[LitmusError | SqlError] = []
     for text in texts:
         if creates_no_table(text):
             statement = brief(one_line(text), SHOWN)
-            left_out.append(f"'{statement}' in the DDL has no effect: answers are for all rows.")
+            said = f"'{statement}' in the DDL has no effect: answers are for all rows."
+            left_out.append(AssumptionKind.NO_EFFECT.says(said))
             continue
         try:
             declared, schema = _declaration(text, document.source)
@@ -246,22 +248,25 @@ def _without_layout(declared: TableDeclaration) -> TomlTable:
     return {**declared.table, "properties": kept} if properties else declared.table
 
 
-def _left_out(declared: TableDeclaration) -> Iterator[str]:
+def _left_out(declared: TableDeclaration) -> Iterator[Assumption]:
     """Yield assumptions about properties and constraints of a table."""
     given = {k: v for k, v in declared.table.get("properties", {}).items() if k in LAYOUT}
     for key, value in given.items():
         if LAYOUT[key] and value != MADE[key].usual:
-            yield f"{declared.name} has {key} = {value}: {LAYOUT[key]}."
+            said = f"{declared.name} has {key} = {value}: {LAYOUT[key]}."
+            yield AssumptionKind.OTHER_WRITERS.says(said)
     for name, sql in declared.generated:
-        yield (
+        yield AssumptionKind.CONSTRAINT.says(
             f"{declared.name}.{name} is generated from {sql}: statements that do not name it have"
             " its value, and queries the conditions on it that Delta derives."
         )
     if declared.checked:
-        yield f"No statement violates {' or '.join(declared.checked)} of {declared.name}."
+        yield AssumptionKind.CONSTRAINT.says(
+            f"No statement violates {' or '.join(declared.checked)} of {declared.name}."
+        )
     silent = [f"{key} = {value}" for key, value in given.items() if not LAYOUT[key]]
     if silent:
-        yield (
+        yield AssumptionKind.NO_EFFECT.says(
             f"Conflicts do not depend on {' and '.join(silent)} of {declared.name}: every layout of"
             " its files is considered."
         )
@@ -500,9 +505,10 @@ def build_workload(
         (
             *left_out,
             *named_texts.assumptions,
-            *dict.fromkeys(map(str, (*reader.instead, *_as_written(reader.sources, names)))),
+            *dict.fromkeys(one.assumption for one in reader.instead),
+            *dict.fromkeys(one.assumption for one in _as_written(reader.sources, names)),
             *reader.passed,
-            *(f"{one}." for one in unread),
+            *(AssumptionKind.NOT_READ.says(f"{one}.") for one in unread),
         ),
         tuple(one for one, _ in reader.unread), invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},

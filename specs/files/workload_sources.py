@@ -152,9 +152,6 @@ def _of_folder(
         ends=[end],
     )
     work = replace(work, left_out=(*work.left_out, *skipped_files(folder)))
-    if schedule is not None:
-        said = f"What may overlap is what [schedule] says ({schedule.place})."
-        work = replace(work, left_out=(*work.left_out, said))
     return with_invariants(work, find_settings_table("invariants", *places))
 
 

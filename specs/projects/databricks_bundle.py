@@ -12,6 +12,7 @@ import re
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file, is_folder, real_path
 from isolitmus.specs.disk.path_patterns import matches_path
@@ -92,7 +93,7 @@ class Bundle(NamedTuple):
     target: str
     """Target whose overrides are applied; empty if there is none."""
     jobs: tuple[BundleJob, ...]
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 def read_bundle(root: Path, target: str = "") -> Bundle:
@@ -129,7 +130,7 @@ class _BundleReader:
         if not is_folder(root):
             included = self._included(root)
             documents += [self._document(one) for one in included]
-        self.told: list[str] = []
+        self.told: list[Assumption] = []
         merged = _unite(documents)
         self.target = self._chosen(merged, target)
         if self.target:
@@ -192,14 +193,18 @@ class _BundleReader:
         if not found or (len(found) > 1 and found == [*given]):
             if given:
                 self.told.append(
-                    f"No target of {' and '.join(given)} is chosen: their overrides are not"
-                    " applied. [schedule] target names one."
+                    AssumptionKind.NOT_READ.says(
+                        f"No target of {' and '.join(given)} is chosen: their overrides are not"
+                        " applied. [schedule] target names one."
+                    )
                 )
             return ""
         if given[found[0]].get("mode", str) == "development":
             self.told.append(
-                f"The target {found[0]} has the mode development, which pauses schedules and lets"
-                " runs of one job overlap when it is deployed; neither is applied."
+                AssumptionKind.SCHEDULE.says(
+                    f"The target {found[0]} has the mode development, which pauses schedules and"
+                    " lets runs of one job overlap when it is deployed; neither is applied."
+                )
             )
         return found[0]
 
@@ -270,9 +275,11 @@ class _BundleReader:
         if pipelines:
             named = " and ".join(pipelines)
             verb = "writes" if len(pipelines) == 1 else "write"
-            self.told.append(f"{named} (pipelines) {verb} to no table of the jobs.")
+            said = f"{named} (pipelines) {verb} to no table of the jobs."
+            self.told.append(AssumptionKind.OTHER_WRITERS.says(said))
         if "python" in self.document or "python" in self.document.inner("experimental"):
-            self.told.append("Jobs that Python code of the bundle defines are not read.")
+            said = "Jobs that Python code of the bundle defines are not read."
+            self.told.append(AssumptionKind.NOT_READ.says(said))
         return Bundle(self.name, self.folder, self.label, self.target, jobs, tuple(self.told))
 
     def _job(self, name: str, job: YamlValue, names: dict[str, str]) -> BundleJob:
@@ -391,7 +398,8 @@ class _BundleReader:
             own = re.fullmatch(r"\$\{resources\.jobs\.(.+)\.id\}", job.strip())
             if kind == "run_job_task" and (own is None or own[1] not in self.named):
                 key = entry.get("task_key", str)
-                self.told.append(f"The job that the task {key} starts is not one of the bundle.")
+                text = f"The job that the task {key} starts is not one of the bundle."
+                self.told.append(AssumptionKind.OTHER_WRITERS.says(text))
             return None, "", task.location
         if kind == "sql_task" and task.at("file") is not None:
             holder, key = task.inner("file"), "path"

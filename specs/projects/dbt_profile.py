@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file
 from isolitmus.specs.disk.repository import end_of_reading, read_inside
@@ -16,6 +17,7 @@ from isolitmus.specs.projects.yaml_tree import YamlValue, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 __all__ = ["DbtProfile", "read_dbt_profile"]
 
@@ -35,7 +37,7 @@ class DbtProfile(NamedTuple):
     """Models that one invocation runs at the same time; 0: unknown."""
     place: str
     """File, line and column of the threads, or of the target if it has none."""
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
 
 def read_dbt_profile(folder: Path, target: str = "") -> DbtProfile | None:
@@ -71,7 +73,7 @@ def read_dbt_profile(folder: Path, target: str = "") -> DbtProfile | None:
     wanted = target or profile.get("target", str, DEFAULT_TARGET)
     if _is_template(wanted):
         said = f"The target of the profile {name} is a template: its threads are unknown ({FILE})."
-        return DbtProfile("", "", 0, FILE, (said,))
+        return DbtProfile("", "", 0, FILE, (AssumptionKind.SCHEDULE.says(said),))
     chosen = outputs.at(wanted)
     if chosen is None:
         outputs.refuse(f"the profile {name} has no target '{wanted}'{near(wanted, outputs.value)}")
@@ -80,7 +82,7 @@ def read_dbt_profile(folder: Path, target: str = "") -> DbtProfile | None:
     return DbtProfile(wanted, "" if _is_template(adapter) else adapter, threads, place, told)
 
 
-def _threads(output: YamlValue, target: str) -> tuple[int, str, tuple[str, ...]]:
+def _threads(output: YamlValue, target: str) -> tuple[int, str, tuple[Assumption, ...]]:
     """Return the threads of a target, their place, and what is told about them."""
     said = output.at("threads")
     if said is None:
@@ -88,7 +90,7 @@ def _threads(output: YamlValue, target: str) -> tuple[int, str, tuple[str, ...]]
     place = str(said.location)
     if isinstance(said.value, str) and _is_template(said.value):
         told = f"threads of the target {target} is a template, and may be any number ({place})."
-        return 0, place, (told,)
+        return 0, place, (AssumptionKind.SCHEDULE.says(told),)
     number: int = output.get("threads", int)
     if number < 1:
         said.refuse(f"threads is {number}; expected a number from 1")

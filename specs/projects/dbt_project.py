@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs.disk.input_files import is_there
@@ -148,7 +149,7 @@ class DbtProject(NamedTuple):
     invariants: tuple[DeclaredInvariant, ...]
     """Tests that say which rows a table never has; ``table_names`` has the names of their tables.
     """
-    assumptions: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
     hints: Mapping[str, Schema]
     """Columns that are known of views, and of tables of which not all are known, by name in lower
     case.
@@ -279,10 +280,12 @@ class _ProjectReader:
             if known:
                 yield name, tuple(known)
 
-    def _assumptions(self) -> Iterator[str]:
+    def _assumptions(self) -> Iterator[Assumption]:
         """Yield what is assumed about tables, their columns and compiled code."""
         if any(node.materialized in ("incremental", "snapshot") for node in self.nodes):
-            yield "The tables of all incremental models and snapshots exist."
+            yield AssumptionKind.DECLARATION.says(
+                "The tables of all incremental models and snapshots exist."
+            )
         changing = [
             self.names.get(node.unique_id, node.name)
             for node in self.nodes
@@ -292,30 +295,40 @@ class _ProjectReader:
         seeds = [table.name for table in self.tables.values() if table.node.startswith("seed.")]
         if seeds:
             named = "seed" if len(seeds) == 1 else "seeds"
-            yield f"No run loads the {named} {' or '.join(seeds)} meanwhile."
+            yield AssumptionKind.OTHER_WRITERS.says(
+                f"No run loads the {named} {' or '.join(seeds)} meanwhile."
+            )
         if changing:
-            yield f"No run changes the columns of {' or '.join(changing)} (on_schema_change)."
+            yield AssumptionKind.DECLARATION.says(
+                f"No run changes the columns of {' or '.join(changing)} (on_schema_change)."
+            )
         declared = [table.name for table in self.tables.values() if table.origin == "yaml"]
         if declared:
-            yield (
+            yield AssumptionKind.DECLARATION.says(
                 f"The YAML files declare all columns of {' and '.join(declared)}, in their order."
             )
         inferred = [table.name for table in self.tables.values() if table.origin == "query"]
         if inferred:
-            yield f"The columns of {' and '.join(inferred)} are those of the model's query."
+            yield AssumptionKind.DECLARATION.says(
+                f"The columns of {' and '.join(inferred)} are those of the model's query."
+            )
         varies = [
             node.name
             for node in self.nodes
             if self.branches[node.unique_id].varies and node.materialized != "ephemeral"
         ]
         if varies:
-            yield (
+            yield AssumptionKind.STATEMENTS.says(
                 f"Every invocation compiles {' and '.join(varies)} to the text in the manifest,"
                 " except for values that are parameters: variables and macros have the same values."
             )
         if self.manifest.adapter == "databricks":
-            yield "The statements are those of dbt-databricks on Databricks Runtime 17.1 or later."
-            yield "No run changes comments, tags, constraints or properties of a table."
+            yield AssumptionKind.STATEMENTS.says(
+                "The statements are those of dbt-databricks on Databricks Runtime 17.1 or later."
+            )
+            yield AssumptionKind.DECLARATION.says(
+                "No run changes comments, tags, constraints or properties of a table."
+            )
 
     # Tables
 

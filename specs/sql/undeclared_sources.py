@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import type_named
 from isolitmus.specs.sql.parameters import BLANK, PIECE, one_line
@@ -86,11 +87,15 @@ class UndeclaredSource:
     query: str = ""
     """Query that does not parse, if the table takes its place."""
 
-    def __str__(self) -> str:
+    @property
+    def assumption(self) -> Assumption:
+        """Assumption that any rows stand for it."""
         columns = ", ".join(column.ddl() for column in self.schema.columns[:-1])
         of = "" if self.older else " has no DDL. It is no view of a declared table, and"
         named = f"The query ({self.query})" if self.query else f"{self.name}{of}"
-        return (
+        anything = self.older or self.query
+        kind = AssumptionKind.ANY_VALUE if anything else AssumptionKind.NO_VIEW
+        return kind.says(
             f"{named} stands for any rows, others in each run"
             f"{f', with the columns {columns}' if columns else ''}."
         )
@@ -122,7 +127,7 @@ def replace_undeclared_sources(
     >>> made, (source,) = replace_undeclared_sources(sql, tables)
     >>> made
     "INSERT INTO t SELECT new.id, new.day FROM new_rows AS new WHERE kind = 'x' AND new.run = :run"
-    >>> print(source)
+    >>> print(source.assumption)
     db.new has no DDL. It is no view of a declared table, and stands for any rows, others in each \
 run, with the columns id BIGINT, day DATE, kind STRING.
     """

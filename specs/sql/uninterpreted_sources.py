@@ -21,6 +21,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
+from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.types import column_type
 from isolitmus.model.workload import QueryText
@@ -84,9 +85,11 @@ class UninterpretedSource:
     text: QueryText | None = None
     """The query with the definitions of WITH that it names, and its columns."""
 
-    def __str__(self) -> str:
+    @property
+    def assumption(self) -> Assumption:
+        """Assumption that any rows stand for the query."""
         rows = f"any rows with {self.where}" if self.where else "any rows"
-        return (
+        return AssumptionKind.ANY_VALUE.says(
             f"An uninterpreted source, the table {self.schema.name}, stands for the query"
             f" ({self.query}): it may return {rows}, and other rows in each run."
         )

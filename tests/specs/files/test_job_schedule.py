@@ -129,7 +129,7 @@ def test_a_folder_of_sql_has_the_schedule_and_the_invariants_of_its_settings(
     found = workload(str(folder))
     assert found.apart == {("load", "load")}
     assert [one.name for one in found.invariants] == ["one"]
-    assert "What may overlap is what [schedule] says (isolitmus.toml:2)." in found.left_out
+    assert "Never at the same time: two runs of load." in found.assumptions
 
 
 def test_settings_of_an_unrelated_folder_do_not_count(tmp_path, monkeypatch):

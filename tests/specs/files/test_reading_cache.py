@@ -51,6 +51,8 @@ def test_the_constructs_of_the_grammars_are_read_from_the_cache_as_from_their_te
     again = workload_of_constructs(store)
     assert len(store) == kept
     assert again == plain
+    kinds = [[one.kind for one in work.assumptions] for work in (plain, again)]
+    assert kinds[0] == kinds[1]
     for one, other in zip(plain.statements, again.statements, strict=True):
         assert repr(one) == repr(other)
         assert one.statement.sql == other.statement.sql

@@ -405,8 +405,12 @@ class JobReader:
         target = changed_table(text)
         views = {name for name, one in self.unread_tables.items() if one.is_view}
         known = {name.lower() for name in (*self.schemas, *self.unread_tables)} - views
+        told = unread_job(title[0], error)
+        if given.text != given.written and not LINE.search(told.place):  # names were changed
+            place = given.place
+            told = replace(told, place=f"{place.file}:{place.line}:{place.column}")
         return replace(
-            unread_job(title[0], error),
+            told,
             name=_name(title),
             tables=None if named is None else frozenset(map(str.lower, named)),
             target=target if target in known and not given.problem else None,

@@ -191,6 +191,12 @@ class TableNames:
             if any(not a.agrees(b) for k, a in enumerate(uses) for b in uses[:k]):
                 self.contested.add(table)
 
+    def shown(self, message: str) -> str:
+        """Return a message in which relations that are no declared table have their names."""
+        for plain, name in self.undeclared.items():
+            message = message.replace(f"'{plain}'", f"'{name}'")
+        return message
+
     def renamed_creation(self, text: str) -> str:
         """Return a CREATE TABLE with the plain name of its table."""
         found = CREATED.match(text) if isinstance(text, str) else None

@@ -510,7 +510,8 @@ def build_workload(
             *reader.passed,
             *(AssumptionKind.NOT_READ.says(f"{one}.") for one in unread),
         ),
-        tuple(one for one, _ in reader.unread), invariants,
+        tuple(replace(one, problem=names.shown(one.problem)) for one, _ in reader.unread),
+        invariants,
         {one.schema.name: one.keys for one in reader.instead if one.keys},
         stand_ins, "", level, document.source.text, path,
         queries={

@@ -224,3 +224,12 @@ def test_a_timestamp_that_is_spelled_otherwise_is_any_value(tmp_path):
     )
     assert not work.unread
     assert cells(work)["x", "y"] == cells(work)["x", "x"] == "never"
+
+
+def test_a_table_that_is_not_declared_is_named_as_it_is_written(tmp_path):
+    sql = "CREATE TABLE bronze.e (id INT) USING delta;\nUSE silver;\nDELETE FROM e WHERE id = 1"
+    (tmp_path / "a.sql").write_text(sql, "utf-8")
+    (tmp_path / "b.sql").write_text("DELETE FROM bronze.e", "utf-8")
+    (unread,) = workload(str(tmp_path)).unread
+    assert unread.place == "a.sql:3:1"
+    assert unread.problem.startswith("unknown table 'silver.e'; known: e;")

@@ -395,6 +395,14 @@ class JobReader:
         tables = altered_tables(text)
         if tables is not None and not given.problem:
             return replace(unread_job(title[0], error), name=_name(title), tables=tables)
+        if undeclared := self.account.undeclared_target(given.written, given.session):
+            self.passed.append(f"{_name(title)} writes to no declared table under another name.")
+            return replace(
+                unread_job(title[0], error),
+                name=_name(title),
+                tables=frozenset({undeclared}),
+                target=undeclared,
+            )
         named = self.account.named_in(given.written, given.session)
         target = changed_table(text)
         views = {name for name, one in self.unread_tables.items() if one.is_view}

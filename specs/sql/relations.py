@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
+    "FORMATS",
     "NAME",
     "DefinedRelation",
     "RelationName",

@@ -183,6 +183,25 @@ def test_an_error_in_a_job_leaves_the_others_their_answers():
     assert words(work)["clean", "clean"] == "when"
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        'conf = { "spark.databricks.delta.write.txnAppId" = "loader" }',
+        'conf = { "spark.sql.caseSensitive" = true }',
+        'options = { txnVersion = "1" }',
+        'options = { partitionOverwriteMode = "some" }',
+    ],
+)
+def test_a_setting_that_is_not_modelled_leaves_the_others_their_answers(wrong):
+    text = f"ddl = '{OTHER}'\n[jobs.load]\nsql = 'DELETE FROM o'\n{wrong}\n[jobs.clean]\n"
+    work = read_workload(text + "sql = 'DELETE FROM o WHERE id = 1'", "w")
+    assert [one.job for one in work.unread] == ["load"]
+    assert "jobs.load." in work.unread[0].problem
+    assert words(work)["clean", "clean"] == "when"
+    with pytest.raises(IsolitmusError, match=r"jobs\.load\."):
+        read_workload(text.partition("[jobs.clean]")[0], "w")
+
+
 def test_files_of_one_name_are_two_jobs(tmp_path):
     (tmp_path / "tables.sql").write_text(
         f"{OTHER}; CREATE TABLE t (s STRING COLLATE x) USING delta"

@@ -61,6 +61,7 @@ from isolitmus.specs.sql.job_statements import (
     concerns_no_table,
     decided_later,
     find_transactions,
+    names_view,
     plain_statement,
     temporary_view,
     transaction_reason,
@@ -241,6 +242,8 @@ class JobReader:
     ) -> Iterator[_GivenStatement]:
         """Yield the statements of a job, each with the views that those before it create."""
         views: dict[str, str] = {}
+        unknown: set[str] = set()
+        declared = {name.lower() for name in (*self.schemas, *self.unread_tables)}
         session = SqlSession()
         written = [self.originals.get(text, text) for text in texts]
         for text, original, place in zip(
@@ -248,11 +251,27 @@ class JobReader:
         ):
             view = temporary_view(text)
             problem = self.unclear.get(text, "")
-            if view is None or problem:
-                yield _GivenStatement(with_views(text, views), original, place, session, problem)
-            else:
+            for name in unknown:
+                if not problem and names_view(text, name) and (view is None or view[0] != name):
+                    problem = f"'{name}' is a temporary view that is not understood"
+            after = session.after(original)
+            defined = {
+                name
+                for name, one in after.definitions.items()
+                if session.definitions.get(name) is not one
+            }
+            if view is not None and not problem:
                 views[view[0]] = with_views(view[1], views)
-            session = session.after(original)
+                unknown -= defined
+            else:
+                full = text if defined else with_views(text, views)
+                yield _GivenStatement(full, original, place, session, problem)
+                # the name means neither the view before it nor a table any more
+                unknown |= {name for name in defined if name in views or name in declared}
+                views = {name: query for name, query in views.items() if name not in defined}
+            session = after
+            views = {name: query for name, query in views.items() if name in after.definitions}
+            unknown &= after.definitions.keys()
 
     def statements(
         self,

@@ -39,7 +39,7 @@ from isolitmus.specs.sql.job_statements import (
     without_block,
 )
 from isolitmus.specs.sql.parameters import PIECE, one_line
-from isolitmus.specs.sql.relations import SqlSession, definition_of, is_use
+from isolitmus.specs.sql.relations import SqlSession, definition_of, dropped_view, is_use
 from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:
@@ -181,6 +181,7 @@ def _matters_later(statement: str) -> bool:
     what these do.
     """
     defines = is_use(statement) or definition_of(statement, SqlSession()) is not None
+    defines |= bool(dropped_view(statement))
     return defines or bool(decided_later(statement))
 
 

@@ -93,6 +93,18 @@ def test_a_query_of_with_has_the_last_part_of_an_undeclared_name(tmp_path, query
     assert work.assumptions[0].startswith("bronze.e has no DDL.")
 
 
+def test_views_that_read_each_other_may_read_any_table(tmp_path):
+    work = folder_of(
+        tmp_path,
+        ddl="CREATE TABLE s (id BIGINT) USING delta",
+        views="CREATE VIEW v AS SELECT * FROM w; CREATE VIEW w AS SELECT * FROM v",
+        x="INSERT INTO s SELECT id FROM v",
+        y="DELETE FROM s",
+    )
+    assert work.unread[-1].problem == "v reads itself"
+    assert cells(work)["x", "y"] == "unknown"
+
+
 VIEW = "CREATE OR REPLACE TEMP VIEW v"
 
 

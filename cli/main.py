@@ -259,8 +259,20 @@ def main() -> None:
     are 2 for bad input, 3 if a limit or something else ended the work, 4 if an engine could not be
     started, and 70 for a defect of isolitmus.
     """
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # cli/__init__.py had another
+    before = signal.getsignal(signal.SIGINT)  # that of cli/__init__.py
+    try:
+        if before is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        _run()
+    except KeyboardInterrupt:  # while an error is told
+        sys.exit(130)
+    finally:
+        # what Python does at its end cannot be interrupted by an exception
+        signal.signal(signal.SIGINT, before)
+
+
+def _run() -> None:
+    """Run the command line, and end it with its exit status."""
     gc.set_threshold(*COLLECTED)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy starts threads, used by no verb
     _open_closed_streams()

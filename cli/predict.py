@@ -15,6 +15,7 @@ from isolitmus.checker.render.prediction import (
     prediction_lines,
     prediction_rest,
 )
+from isolitmus.checker.workloads.conflict_paths import without_untaken_paths
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.repairs import try_changes
 from isolitmus.cli.options import (
@@ -102,9 +103,9 @@ def predict(
     check_at_least(1, cores=cores)
     within = read_budget(time, memory)
     chosen = choose_workload(jobs, ddl, table, run, within)
-    workload = chosen.workload
+    under = choose_protocol(chosen.workload, level)
+    workload = without_untaken_paths(chosen.workload, under, within)
     processes = cores or (1 if len(workload.statements) < FEW else available())
-    under = choose_protocol(workload, level)
     carriers = _carriers(engine, under.name)
     said: list[str] = []
 

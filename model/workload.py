@@ -121,7 +121,9 @@ class UnreadStatement(ReadableRepr):
     place: str
     """File, line and column of that."""
     tables: frozenset[str] | None = None
-    """Names of its tables in lower case; None if they are not known."""
+    """Names of its tables in lower case, ``*.x`` for a table ``x`` that is not declared; None if
+    they are not known.
+    """
     location: Place | None = None
     """Its lines in the file; None if it was generated."""
     sql: str = ""
@@ -298,11 +300,18 @@ class Workload(ReadableRepr):
         """Statements of all jobs."""
         return tuple(one for job in self.jobs.values() for one in job.statements)
 
+    def named_tables(self, tables: Collection[str]) -> Collection[str | None]:
+        """Return the tables that statements name; None (any) if one stands for a source, which may
+        have any name.
+        """
+        sources = {one.table for stand_ins in self.stand_ins.values() for one in stand_ins}
+        return tables if sources.isdisjoint(tables) else [None]
+
     def without_unread(self) -> Workload:
         """Return the workload without what is not understood; the jobs of that are uncertain, if it
         may concern an invariant.
         """
-        about = [table for one in self.invariants for table in one.tables]
+        about = self.named_tables([table for one in self.invariants for table in one.tables])
         uncertain = {
             one.job: f"a run of {one.job} executes {one.name}, too, which is not understood"
             for one in self.unread

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "open_duck",
     "open_duck_with_macros",
+    "roll_back",
     "rolled_back",
     "to_duck_sql",
     "unsupported_by_duckdb",
@@ -120,14 +121,19 @@ def rolled_back(duck: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
     A limit may have interrupted an earlier block before its end: what it left open is rolled back.
     """
-    import duckdb
-
-    with suppress(duckdb.TransactionException):
-        duck.execute("ROLLBACK")
+    roll_back(duck)
     duck.execute("BEGIN TRANSACTION")
     try:
         yield
     finally:
+        duck.execute("ROLLBACK")
+
+
+def roll_back(duck: duckdb.DuckDBPyConnection) -> None:
+    """Roll back the transaction that is open, if there is one."""
+    import duckdb
+
+    with suppress(duckdb.TransactionException):
         duck.execute("ROLLBACK")
 
 

@@ -14,6 +14,7 @@ import duckdb
 
 from isolitmus.checker.execution.duckdb_dialect import (
     open_duck_with_macros,
+    roll_back,
     rolled_back,
     unsupported_by_duckdb,
 )
@@ -115,6 +116,7 @@ class _Duck:
         ``setup`` creates the tables; with ``keep`` they stay for the next transaction.
         """
         if keep and self._holds is not executor:
+            roll_back(self._connection)  # the tables stay, so they are made in no transaction
             self._make(setup)
             self._holds = executor
         with rolled_back(self._connection):

@@ -84,7 +84,11 @@ def violated_queries(
 
 def value_in_duckdb(text: str) -> Any:
     """Return the value of an expression in DuckDB's SQL; duckdb.Error if it has none."""
-    found = _duck(getpid()).execute(f"SELECT {text}").fetchone()
+    from isolitmus.checker.execution.duckdb_dialect import rolled_back
+
+    duck = _duck(getpid())
+    with rolled_back(duck):
+        found = duck.execute(f"SELECT {text}").fetchone()
     return None if found is None else found[0]
 
 

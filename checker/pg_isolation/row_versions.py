@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import duckdb
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duckdb_dialect import open_duck
+from isolitmus.checker.execution.duckdb_dialect import open_duck, rolled_back
 from isolitmus.model.errors import RecordingError, brief
 from isolitmus.specs.sql.pg_isolation_sql import Drops, MadeTable, OfRows, table_scans
 
@@ -114,11 +114,10 @@ class RowVersions:
     def permutation(self) -> Iterator[None]:
         """Return a context whose changes are undone at its end."""
         before = self._next
-        self._run("BEGIN TRANSACTION")
         try:
-            yield
+            with rolled_back(self._connection):
+                yield
         finally:
-            self._connection.execute("ROLLBACK")
             self.changed.clear()
             self._next = before
 

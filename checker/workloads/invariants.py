@@ -416,7 +416,7 @@ class _Decision:
         unread = [
             one.name
             for one in self.workload.unread
-            if any(one.may_concern(table) for table in tables)
+            if any(map(one.may_concern, self.workload.named_tables(tables)))
         ]
         if unread:
             yield f"these statements are not understood: {', '.join(unread)}"

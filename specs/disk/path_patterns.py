@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
 from isolitmus.model.wildcards import wildcard_expression
 
@@ -36,7 +37,7 @@ def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
             if part is None:
                 # the last ** stands for one name at least
                 following |= {state, end} if state == end - 1 else {state}
-            elif part.fullmatch(name):
+            elif part.matches(name):
                 following.add(state + 1)
         states = _with_skipped(following, parts)
         if below and end in states:
@@ -46,18 +47,36 @@ def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
     return end in states
 
 
-def _with_skipped(states: set[int], parts: tuple[re.Pattern[str] | None, ...]) -> set[int]:
+class _NamePattern(NamedTuple):
+    """Pattern of one name."""
+
+    text: str
+    least: int
+    """Number of characters of the shortest name that it matches."""
+
+    def matches(self, name: str) -> bool:
+        """Return whether a name matches; the pattern may be much longer than any name."""
+        return self.least <= len(name) and _expression(self.text).fullmatch(name) is not None
+
+
+@cache
+def _expression(text: str) -> re.Pattern[str]:
+    """Return the regular expression of the pattern of a name."""
+    return re.compile(wildcard_expression(text, "*", "?"), re.DOTALL)
+
+
+def _with_skipped(states: set[int], parts: tuple[_NamePattern | None, ...]) -> set[int]:
     """Return the states with those after a ``**`` that stands for no folder."""
     last = len(parts) - 1
     return states | {k + 1 for k in states if k < last and parts[k] is None}
 
 
 @cache
-def _parts(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
+def _parts(pattern: str) -> tuple[_NamePattern | None, ...]:
     """Return the pattern of each name; None for ``**``, of which adjacent ones are one."""
     names = pattern.split("/")
     return tuple(
-        None if name == "**" else re.compile(wildcard_expression(name, "*", "?"), re.DOTALL)
+        None if name == "**" else _NamePattern(name, len(name) - name.count("*"))
         for k, name in enumerate(names)
         if name != "**" or names[k - 1 : k] != ["**"]
     )

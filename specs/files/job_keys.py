@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import near
+from isolitmus.model.errors import LitmusError, SqlError, near
 from isolitmus.model.schema import Column
 from isolitmus.model.sql.types import NAMED_TYPES, column_type
 from isolitmus.specs.files.client_file import conf_value
@@ -16,7 +17,7 @@ from isolitmus.specs.sql.source_text import NameScope, Side, SqlText, errors_in_
 from isolitmus.specs.sql.syntax import Syntax
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from isolitmus.model.sql.expression import Expr
@@ -64,17 +65,30 @@ def job_confs(node: Node) -> dict[str, str]:
     given = node.inner("conf", {})
     confs = {key: job_conf(given, key, value) for key, value in given.value.items()}
     options = node.inner("options", {})
-    options.keys((OVERWRITE_OPTION,))
-    for value in options.value.values():
-        confs[OVERWRITE_MODE] = conf_value(options, OVERWRITE_MODE, value)
+    with _job_left_out():
+        options.keys((OVERWRITE_OPTION,))
+        for value in options.value.values():
+            confs[OVERWRITE_MODE] = conf_value(options, OVERWRITE_MODE, value)
     return confs
 
 
 def job_conf(node: Node, key: str, value: object) -> str:
-    """Return the value of a setting that jobs may use."""
-    if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
-        node.refuse(f"{node}: {why}")
-    return conf_value(node, key, value)
+    """Return the value of a setting that jobs may use; SqlError for another one."""
+    with _job_left_out():
+        if isinstance(value, str) and (why := conf_problem(key, value, JOB_CONFS)):
+            node.refuse(f"{node}: {why}")
+        return conf_value(node, key, value)
+
+
+@contextmanager
+def _job_left_out() -> Iterator[None]:
+    """Raise an error about a setting as one about the statements of its job, which leaves the job
+    out, and the others their answers.
+    """
+    try:
+        yield
+    except LitmusError as error:
+        raise SqlError(str(error)) from None
 
 
 def in_file(node: Node, key: str, text: str) -> AbstractContextManager[None]:

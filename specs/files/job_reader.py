@@ -62,6 +62,7 @@ from isolitmus.specs.sql.job_statements import (
     concerns_no_table,
     decided_later,
     find_transactions,
+    names_view,
     plain_statement,
     temporary_view,
     transaction_reason,
@@ -242,6 +243,8 @@ class JobReader:
     ) -> Iterator[_GivenStatement]:
         """Yield the statements of a job, each with the views that those before it create."""
         views: dict[str, str] = {}
+        unknown: set[str] = set()
+        declared = {name.lower() for name in (*self.schemas, *self.unread_tables)}
         session = SqlSession()
         written = [self.originals.get(text, text) for text in texts]
         for text, original, place in zip(
@@ -249,11 +252,27 @@ class JobReader:
         ):
             view = temporary_view(text)
             problem = self.unclear.get(text, "")
-            if view is None or problem:
-                yield _GivenStatement(with_views(text, views), original, place, session, problem)
-            else:
+            for name in unknown:
+                if not problem and names_view(text, name) and (view is None or view[0] != name):
+                    problem = f"'{name}' is a temporary view that is not understood"
+            after = session.after(original)
+            defined = {
+                name
+                for name, one in after.definitions.items()
+                if session.definitions.get(name) is not one
+            }
+            if view is not None and not problem:
                 views[view[0]] = with_views(view[1], views)
-            session = session.after(original)
+                unknown -= defined
+            else:
+                full = text if defined else with_views(text, views)
+                yield _GivenStatement(full, original, place, session, problem)
+                # the name means neither the view before it nor a table any more
+                unknown |= {name for name in defined if name in views or name in declared}
+                views = {name: query for name, query in views.items() if name not in defined}
+            session = after
+            views = {name: query for name, query in views.items() if name in after.definitions}
+            unknown &= after.definitions.keys()
 
     def statements(
         self,
@@ -400,21 +419,34 @@ class JobReader:
         text = given.text
         tables = altered_tables(text)
         if tables is not None and not given.problem:
-            return replace(unread_job(title[0], error), name=_name(title), tables=tables)
+            return replace(self._told(title, given, error), tables=tables)
+        if undeclared := self.account.undeclared_target(given.written, given.session):
+            said = f"{_name(title)} writes to no declared table under another name."
+            self.passed.append(AssumptionKind.DIFFERENT_NAMES.says(said))
+            return replace(
+                self._told(title, given, error),
+                tables=frozenset({undeclared}),
+                target=undeclared,
+            )
         named = self.account.named_in(given.written, given.session)
         target = changed_table(text)
         views = {name for name, one in self.unread_tables.items() if one.is_view}
         known = {name.lower() for name in (*self.schemas, *self.unread_tables)} - views
-        told = unread_job(title[0], error)
-        if given.text != given.written and not LINE.search(told.place):  # names were changed
-            place = given.place
-            told = replace(told, place=f"{place.file}:{place.line}:{place.column}")
         return replace(
-            told,
-            name=_name(title),
+            self._told(title, given, error),
             tables=None if named is None else frozenset(map(str.lower, named)),
             target=target if target in known and not given.problem else None,
         )
+
+    def _told(
+        self, title: tuple[str, int], given: _GivenStatement, error: LitmusError | SqlError
+    ) -> UnreadStatement:
+        """Return what an error tells of a statement, at its line also if names were changed."""
+        told = replace(unread_job(title[0], error), name=_name(title))
+        if given.text == given.written or LINE.search(told.place):
+            return told
+        place = given.place
+        return replace(told, place=f"{place.file}:{place.line}:{place.column}")
 
     def _transaction(
         self,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial as apply_partly
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -24,14 +23,11 @@ from isolitmus.model.place import Place
 from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.disk.repository import find_sql_paths, is_sql, read_inside
+from isolitmus.specs.files.file_tables import FileTables
 from isolitmus.specs.files.job_reader import unread_job
-from isolitmus.specs.files.reading_cache import cached_reading
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
-from isolitmus.specs.files.table_ddl import read_ddl
-from isolitmus.specs.files.table_names import created_name, created_text, text_after_name
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
-from isolitmus.specs.files.unread_tables import unread_table
-from isolitmus.specs.files.workload_file import build_workload, run_tables, workload_tables
+from isolitmus.specs.files.workload_file import build_workload, run_tables
 from isolitmus.specs.projects.databricks_notebook import read_notebook
 from isolitmus.specs.projects.jupyter_notebook import read_jupyter_notebook
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET
@@ -44,14 +40,14 @@ from isolitmus.specs.sql.job_statements import (
     without_block,
 )
 from isolitmus.specs.sql.parameters import PIECE, one_line
-from isolitmus.specs.sql.relations import SqlSession, definition_of, is_use, relation_name
+from isolitmus.specs.sql.relations import SqlSession, definition_of, dropped_view, is_use
 from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.workload import UnreadTable, Workload
+    from isolitmus.model.workload import Workload
     from isolitmus.specs.files.job_schedule import JobSchedule
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
@@ -186,6 +182,7 @@ def _matters_later(statement: str) -> bool:
     what these do.
     """
     defines = is_use(statement) or definition_of(statement, SqlSession()) is not None
+    defines |= bool(dropped_view(statement))
     return defines or bool(decided_later(statement))
 
 
@@ -403,14 +400,13 @@ def _run_tables(
 ) -> str:
     """Return the CREATE TABLE statements of the tables on which functions run."""
     made = "" if ddl is None else read_text(ddl, LitmusError)
-    tables: dict[str, str] = {}
-    list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, {}, None))
-    own = {*tables}
+    tables = FileTables()
+    tables.add_ddl([*split_statements(made)], Source(str(ddl), made))
     for file in files.values():
         with suppress(SqlError):
             found = [*read_job_text(file.source).statements]
-            list(_take_tables(found, file.source, tables, {}, None, own=own))
-    texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
+            list(tables.take(found, file.source))
+    texts = [*split_statements(made), *tables.texts]
     if not texts and not logged:
         raise IsolitmusError(_no_table(folder))
     label = Source(str(folder or "")) if ddl is None else Source(ddl.name, made)
@@ -477,17 +473,15 @@ def sql_workload(
     jobs: dict[str, Any] = {}
     spans: dict[str, list[tuple[int, int]]] = {}
     made = "" if ddl is None else read_text(ddl, LitmusError)
-    tables: dict[str, str] = {}
+    tables = FileTables(store)
     if each:
-        list(_take_tables([*split_statements(made)], Source(str(ddl), made), tables, {}, store))
-    own = {*tables}
-    unread_tables: dict[str, UnreadTable] = {}
+        tables.add_ddl([*split_statements(made)], Source(str(ddl), made))
     told: list[Assumption] = []
     unread: list[UnreadStatement] = []
     for one in created:
         with suppress(SqlError):
             texts = [*read_job_text(one.source).statements]
-            told += _take_tables(texts, one.source, tables, unread_tables, store, own=own)
+            told += tables.take(texts, one.source)
     for job, file in files.items():
         source = file.source
         unread += file.unread(job)
@@ -505,7 +499,7 @@ def sql_workload(
             if not each or not creates_table(sql)
         ]
         if each:
-            told += _take_tables(statements, source, tables, unread_tables, store, own=own)
+            told += tables.take(statements, source)
         told += [
             AssumptionKind.NO_EFFECT.says(
                 f"{source.label}: '{one_line(sql)}' has no effect on conflicts."
@@ -524,15 +518,15 @@ def sql_workload(
             jobs[job]["where"] = known[0] if len(known) == 1 else every
     sources = {job: file.source for job, file in files.items()}
     add_function_jobs(functions, jobs, sources, spans)
-    texts = [*split_statements(made), *(tables[table] for table in tables if table not in own)]
+    texts = [*split_statements(made), *tables.texts]
     if not texts and not logged:
-        raise IsolitmusError(_no_table(folder))
+        raise IsolitmusError("; ".join((_no_table(folder), *map(str, tables.unread))))
     label = Source(name) if ddl is None else Source(ddl.name, made)
     document = Node({"ddl": texts, "jobs": jobs} if texts else {"jobs": jobs}, "", label)
     work = build_workload(
         document, name, sources=sources, logged=logged, spans=spans, schedule=schedule,
         each=each, partial=partial, whole=whole, store=store,
-        unread=[one for name, one in unread_tables.items() if name not in tables],
+        unread=tables.unread,
     )  # fmt: skip
     told = [*dict.fromkeys(told)]
     with_cells = [
@@ -540,68 +534,6 @@ def sql_workload(
         for left in (*work.unread, *unread)
     ]
     return replace(work, left_out=(*work.left_out, *told), unread=tuple(with_cells))
-
-
-def _take_tables(
-    statements: list[str],
-    source: Source,
-    tables: dict[str, str],
-    unread: dict[str, UnreadTable],
-    store: ReadingStore | None,
-    *,
-    own: Collection[str] = (),
-) -> Iterator[Assumption]:
-    """Move each CREATE TABLE of a job from its statements to the tables, or to those that are not
-    understood, by their full names.
-
-    Yields what is assumed about one that creates a table again. The tables in ``own`` keep their
-    names.
-    """
-    session = SqlSession()
-    for one in [*statements]:
-        session = session.after(one)
-        if not creates_table(one):
-            continue
-        statements.remove(one)
-        create = created_text(one, session.used)
-        place = f"{source.label}:{source.text.count(chr(10), 0, source.text.find(one)) + 1}"
-        full = created_name(create)
-        assert full is not None
-        try:
-            name = cached_reading(store, "created", one, apply_partly(_created_table, one, place))
-        except (LitmusError, SqlError) as error:
-            problem = str(error).partition("\n")[0].partition(": ")[2]
-            table = replace(unread_table(one, error, place), place=place, problem=problem)
-            unread.setdefault(str(full), replace(table, name=str(full)))
-            continue
-        known = [relation_name(key) for key in tables]
-        same = [key for key in known if key == full] or [key for key in known if key.agrees(full)]
-        if len(same) != 1:
-            tables[str(full)] = create
-            continue
-        other = tables[str(same[0])]
-        if len(full.parts) > len(same[0].parts) and str(same[0]) not in own:
-            # the longer name says more
-            del tables[str(same[0])]
-            tables[str(full)] = created_text(other, full.parts[: -len(same[0].parts)])
-        if _plain_text(other) != _plain_text(one):
-            yield AssumptionKind.DECLARATION.says(
-                f"The CREATE TABLE of {place} is passed over: another one creates {name}."
-            )
-
-
-def _created_table(create: str, place: str) -> str:
-    """Return the table that a CREATE TABLE creates; LitmusError or SqlError if it is not
-    understood.
-    """
-    name = read_ddl(create, place, source=True).name
-    workload_tables(Node({"ddl": create}, "", Source(place)), ())
-    return name
-
-
-def _plain_text(create: str) -> str:
-    """Return what follows the name in a CREATE TABLE, in one line."""
-    return " ".join(text_after_name(create).lower().split())
 
 
 def _job_names(labels: Sequence[str]) -> dict[str, str]:

@@ -66,6 +66,13 @@ VERB = re.compile(
     re.IGNORECASE,
 )
 """Statements with one table, which sqlglot does not parse, or not all."""
+LOCAL = re.compile(
+    r"\bTEMP(?:ORARY)?\s+VIEW\s+`?(?P<view>\w+)|(?<![\w`])`?(?P<query>\w+)`?\s*+(?:\([^()]*\)\s*+)?AS\s*+\(",
+    re.IGNORECASE,
+)
+"""Temporary view, or query of WITH."""
+QUALIFIED = (exp.Select, exp.Update, exp.Delete, exp.Merge, exp.Insert)
+"""Queries and statements whose tables qualify columns."""
 
 
 def created_name(text: str) -> RelationName | None:
@@ -143,20 +150,25 @@ class TableNames:
     """Tables that several names fit which are, or may be, those of different tables."""
     undeclared: dict[str, str] = field(default_factory=dict)
     """Names of relations that are no declared table, by the plain names that they got."""
+    local: frozenset[str] = frozenset()
+    """Names of temporary views and queries of WITH: no plain names of tables with a schema."""
 
     @classmethod
-    def of(cls, names: Iterable[str | RelationName]) -> TableNames:
+    def of(
+        cls, names: Iterable[str | RelationName], local: frozenset[str] = frozenset()
+    ) -> TableNames:
         """Return the names of declared tables, as they are written."""
         full = [relation_name(name) if isinstance(name, str) else name for name in names]
         last = [name.last for name in full]
         plain: dict[RelationName, str] = {}
         for name in dict.fromkeys(full):
-            taken = {*plain.values()} | {one for one in last if last.count(one) == 1}
+            taken = {*plain.values(), *local} | {one for one in last if last.count(one) == 1}
             same = sum(1 for other in dict.fromkeys(full) if other.last == name.last)
-            own = name.last if same == 1 else _joined(name.parts[-2:])
+            alone = same == 1 and (name.last not in local or len(name.parts) == 1)
+            own = name.last if alone else _joined(name.parts[-2:])
             options = [own, _joined(name.parts), *(f"{own}_{k}" for k in range(2, len(full) + 2))]
-            plain[name] = own if same == 1 else next(one for one in options if one not in taken)
-        return cls(plain)
+            plain[name] = own if alone else next(one for one in options if one not in taken)
+        return cls(plain, local=local)
 
     @property
     def renamed(self) -> dict[str, str]:
@@ -174,7 +186,7 @@ class TableNames:
         """
         tables = self.fitting(name)
         if not tables:
-            taken = {*self.plain.values()} | {table.last for table in self.plain}
+            taken = {*self.plain.values(), *self.local} | {table.last for table in self.plain}
             return name.last if name.last not in taken else _joined(name.parts[-2:])
         if len(tables) > 1 or not tables[0].agrees(name) or tables[0] in self.contested:
             return None
@@ -276,7 +288,7 @@ def _may_need_names(text: str, names: TableNames, aliases: Collection[str]) -> b
     A name of one part is that of the one table with this name, if that has one part as well or a
     door has given the name; most statements need no tree here.
     """
-    last = [table.last for table in names.plain]
+    last = [*(table.last for table in names.plain), *names.local]
     longer = {table.last for table in names.plain if len(table.parts) > 1} - {*aliases}
     alone = longer | {name for name in last if last.count(name) > 1}
     chains = (relation_name(chain[0]) for chain in re.finditer(NAME, hide_pieces(text)))
@@ -315,28 +327,43 @@ def _named_nodes(
         return
     is_view = isinstance(tree, exp.Create) and tree.kind != "TABLE"
     defined = target_node(tree) if is_view else None
-    within = {query.alias.lower() for query in tree.find_all(exp.CTE)} | {*views}
+    target = target_node(tree)
     for node in tree.find_all(exp.Table):
         name = name_of_node(node)
         hinted = node.find_ancestor(exp.Hint) is not None
-        if (
-            name is None
-            or hinted
-            or node is defined
-            or (len(name.parts) == 1 and name.last in within)
-        ):
+        if name is None or hinted or node is defined:
+            continue
+        local = name.last in views or (node is not target and _is_query_of_with(node, name.last))
+        if len(name.parts) == 1 and local:
             continue
         if "/" in name.last or "{" in name.last:  # a path
             continue
         yield with_schema(name, used), node
 
 
+def _is_query_of_with(node: exp.Expr, name: str) -> bool:
+    """Return whether a name at a node is that of a query of WITH, which its own query cannot see
+    unless it is recursive.
+    """
+    inside = None
+    while node.parent is not None:
+        node = node.parent
+        if isinstance(node, exp.CTE):
+            inside = node
+        elif (named := node.args.get("with_")) is not None:
+            for query in named.expressions:
+                if query is inside and not named.args.get("recursive"):
+                    break
+                if query.alias.lower() == name:
+                    return True
+    return False
+
+
 def _renamed(text: str, names: TableNames, used: tuple[str, ...], views: Collection[str]) -> str:
     """Return a statement with plain names; `_Unclear` if a name may be that of several tables."""
     edits: dict[tuple[int, int], str] = {}
-    qualifiers: dict[str, set[str]] = {}
+    renamed: dict[int, str] = {}
     tree = text_tree(text)
-    stored = target_node(tree) if isinstance(tree, exp.Insert | exp.Create) else None
     for name, node in _named_nodes(text, used, views):
         plain = names.resolve(name)
         if plain is None:
@@ -345,8 +372,6 @@ def _renamed(text: str, names: TableNames, used: tuple[str, ...], views: Collect
             if plain != name.last:
                 edits[node] = plain
             continue
-        if not node.alias and node is not stored:
-            qualifiers.setdefault(name.last, set()).add(plain)
         if plain != name.last:
             parts = [
                 *node.this.find_all(exp.Identifier),
@@ -354,11 +379,13 @@ def _renamed(text: str, names: TableNames, used: tuple[str, ...], views: Collect
                 node.args.get("catalog"),
             ]
             edits[_span(part for part in parts if part is not None)] = plain
+            renamed[id(node)] = plain
     if tree is None:
         return _checked_words(text, names, edits)
-    for column in tree.find_all(exp.Column):
+    qualifiers = _qualifiers(tree, renamed)
+    for column in tree.find_all(exp.Column) if renamed else ():
         table = column.args.get("table")
-        plains = qualifiers.get(column.table.lower(), set())
+        plains = _meant(column, qualifiers)
         if table is None or not plains - {column.table.lower()}:
             continue
         before = [part for part in (column.args.get("catalog"), column.args.get("db")) if part]
@@ -368,8 +395,33 @@ def _renamed(text: str, names: TableNames, used: tuple[str, ...], views: Collect
             plains = {resolved} if resolved is not None else set()
         if len(plains) != 1:
             raise _Unclear(f"'{column.table}' names several tables here; give each an alias")
-        edits[_span((*before, table))] = plains.pop()
+        edits[_span((*before, table))] = next(iter(plains))
     return _edited(text, edits)
+
+
+def _qualifiers(tree: exp.Expr, renamed: Mapping[int, str]) -> dict[tuple[int, str], set[str]]:
+    """Return what qualifies columns in each query or statement, by its node and the name as
+    written.
+    """
+    found: dict[tuple[int, str], set[str]] = {}
+    stored = target_node(tree) if isinstance(tree, exp.Insert | exp.Create) else None
+    for source in tree.find_all(exp.Table, exp.Subquery):
+        name = source.alias_or_name.lower()
+        query = source.find_ancestor(*QUALIFIED)
+        if source is not stored and query is not None:
+            found.setdefault((id(query), name), set())
+            found[id(query), name].add(name if source.alias else renamed.get(id(source), name))
+    return found
+
+
+def _meant(column: exp.Column, qualifiers: Mapping[tuple[int, str], set[str]]) -> set[str]:
+    """Return what the qualifier of a column is called, in the innermost query that has it."""
+    query = column.find_ancestor(*QUALIFIED)
+    while query is not None:
+        if (plains := qualifiers.get((id(query), column.table.lower()))) is not None:
+            return plains
+        query = query.find_ancestor(*QUALIFIED)
+    return set()
 
 
 def _span(parts: Iterable[exp.Expr]) -> tuple[int, int]:
@@ -402,8 +454,11 @@ def _assumptions(
 ) -> Iterator[Assumption]:
     """Yield what is assumed of names; the plain names that a door has given are ``aliases``."""
     if renamed := names.renamed:
+        words = (
+            ("are different tables", "they are") if len(renamed) > 1 else ("is a table", "it is")
+        )
         yield AssumptionKind.DIFFERENT_NAMES.says(
-            f"{_listed(renamed.values())} are different tables; here they are {_listed(renamed)}."
+            f"{_listed(renamed.values())} {words[0]}; here {words[1]} {_listed(renamed)}."
         )
     same = []
     for name in sorted(uses):
@@ -438,6 +493,23 @@ def _with_used_schema(texts: Iterable[str]) -> Iterator[str]:
         yield created_text(text, session.used)
 
 
+def _local_names(jobs: object) -> Iterator[str]:
+    """Yield the names of temporary views and queries of WITH in the texts of jobs."""
+    for _, texts in _job_texts(jobs):
+        for text in texts:
+            for found in LOCAL.finditer(hide_pieces(text)):
+                yield (found["view"] or found["query"]).lower()
+
+
+def _job_texts(jobs: object) -> Iterator[tuple[str, list[str]]]:
+    """Yield the statements of each job that has a text or a list of texts."""
+    for name, job in jobs.items() if isinstance(jobs, dict) else ():
+        sql = job.get("sql") if isinstance(job, dict) else job
+        texts = [sql] if isinstance(sql, str) else sql
+        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
+            yield name, texts
+
+
 def name_tables(
     document: Node,
     logged: Sequence[LoggedDeclaration],
@@ -467,8 +539,9 @@ def name_tables(
         RelationName((*full[name.last].parts[:-1], name.last)) if name.last in full else name
         for name in written
     ]
-    names = TableNames.of(known)
-    changed = [names.renamed_creation(text) for text in texts] if len({*known}) > 1 else texts
+    local = frozenset(_local_names(document.value.get("jobs", {}))) - full.keys()
+    names = TableNames.of(known, local)
+    changed = [names.renamed_creation(text) for text in texts]
     if not isinstance(texts, list) or changed == ([ddl] if isinstance(ddl, str) else ddl):
         return document, names
     return Node({**document.value, "ddl": changed}, document.path, document.source), names
@@ -494,12 +567,7 @@ def name_jobs(
     given: Node, names: TableNames, aliases: Iterable[str] = ()
 ) -> tuple[Node, NamedTexts]:
     """Return the jobs with names of one part for their tables."""
-    listed: dict[str, list[str]] = {}
-    for name, job in given.value.items():
-        sql = job.get("sql") if isinstance(job, dict) else job
-        texts = [sql] if isinstance(sql, str) else sql
-        if isinstance(texts, list) and all(isinstance(text, str) for text in texts):
-            listed[name] = texts
+    listed = dict(_job_texts(given.value))
     named = name_texts(names, listed, {alias.lower() for alias in aliases})
     jobs = dict(given.value)
     for name, texts in named.statements.items():

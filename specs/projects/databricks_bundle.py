@@ -467,12 +467,16 @@ def _unite(documents: Sequence[YamlValue]) -> YamlValue:
     return found
 
 
+LONG = 1_000
+"""Length from which a pattern is much longer than a path."""
+
+
 def _matching(folder: Path, pattern: str) -> Iterator[Path]:
     """Yield the paths in a folder that match a pattern.
 
-    ``glob`` would walk the folder anew for each further ``**``.
+    ``glob`` would walk the folder anew for each further ``**``, and compile a regular expression.
     """
-    if pattern.split("/").count("**") < 2:
+    if pattern.split("/").count("**") < 2 and len(pattern) < LONG:
         yield from folder.glob(pattern)
         return
     for path in folder.glob("**/*"):

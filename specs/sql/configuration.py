@@ -183,7 +183,7 @@ UNMODELLED_CONFS: Mapping[str, str] = {
     **{
         f"{DELTA}{key}": why
         for why, keys in {
-            "a transaction sets it by app = { id = …, version = … }": "write.txn*",
+            "a transaction of a litmus test sets it by app = { id = …, version = … }": "write.txn*",
             "it is static, so no session can set it": "delta.log.*",
             "it decides how CONVERT TO DELTA reads what it converts": "convert.*",
             "it decides what RESTORE, CLONE or REPLACE may write": "clone.* restore.* replace.*",

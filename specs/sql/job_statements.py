@@ -26,6 +26,7 @@ __all__ = [
     "creates_table",
     "decided_later",
     "find_transactions",
+    "names_view",
     "plain_statement",
     "split_inserts",
     "temporary_view",
@@ -230,13 +231,19 @@ def temporary_view(text: str) -> tuple[str, str] | None:
     True
     """
     found = VIEW.fullmatch(text)
-    if found is None or _names(found["query"], found["name"]):
+    if found is None or names_view(found["query"], found["name"]):
         return None
     return found["name"].lower(), found["query"]
 
 
-def _names(text: str, view: str) -> bool:
-    """Return whether a text has a name without a schema."""
+def names_view(text: str, view: str) -> bool:
+    """Return whether a text has a name without a schema.
+
+    Examples
+    --------
+    >>> names_view("SELECT V.id FROM v", "v"), names_view("SELECT id FROM s.v", "v")
+    (True, False)
+    """
     return re.search(rf"(?<![.\w]){re.escape(view)}\b", text, re.IGNORECASE) is not None
 
 
@@ -248,7 +255,7 @@ def with_views(statement: str, views: Mapping[str, str]) -> str:
     >>> with_views("INSERT INTO t SELECT * FROM s", {"s": "SELECT 1 AS id", "r": "SELECT 2 AS id"})
     'WITH s AS (SELECT 1 AS id) INSERT INTO t SELECT * FROM s'
     """
-    named = {name: query for name, query in views.items() if _names(statement, name)}
+    named = {name: query for name, query in views.items() if names_view(statement, name)}
     if not named:
         return statement
     listed = ", ".join(f"{name} AS ({query.strip()})" for name, query in named.items())

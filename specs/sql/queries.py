@@ -486,9 +486,15 @@ class JoinReader(QueryReader):
             self.place.refuse(given, f"WITH {OUTSIDE} in format locking")
         if given.args.get("recursive"):
             self.place.refuse(given, f"WITH RECURSIVE {OUTSIDE}")
+        later = [part.alias.lower() for part in given.expressions]
         for part in given.expressions:
             name = part.alias.lower()
-            if name in self.schemas or self.named.get(name, part) is not part:
+            # its own query and those before it mean a table of this name
+            outer = any(
+                one.name.lower() in later and not one.db for one in part.find_all(exp.Table)
+            )
+            later.remove(name)
+            if name in self.schemas or self.named.get(name, part) is not part or outer:
                 self.place.refuse(part, f"'{part.alias}' names two things; give one another name")
             self.named[name] = part
 

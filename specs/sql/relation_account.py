@@ -29,6 +29,7 @@ from isolitmus.model.sql.expression import Subquery
 from isolitmus.model.sql.query import Origin, Select
 from isolitmus.model.sql.statement import Create, Delete, Insert, Merge, Read, Replace, Update
 from isolitmus.specs.sql.relations import (
+    FORMATS,
     find_scans,
     name_of_node,
     target_node,
@@ -145,7 +146,8 @@ class RelationAccount(NamedTuple):
         return frozenset(self.tables if scans.problems else self.named_tables(scans))
 
     def named_in(self, text: str, session: SqlSession) -> frozenset[str] | None:
-        """Return the declared tables that a statement may read or write; None if it may be others.
+        """Return the declared tables that a statement may read or write, and ``*.x`` if a name may
+        be that of an undeclared table ``x``; None if it may be others.
 
         It may if it does not parse, or names a relation that is not declared, or a path.
         """
@@ -163,10 +165,30 @@ class RelationAccount(NamedTuple):
         declared = [*self.tables.values()]
         if not all(any(name.may_be(full) for full in declared) for name in names):
             return None
+        # a placeholder may be the schema of a declared table, or another one
+        others = {name.last for name in names if not any(map(name.agrees, declared))}
+        if any("$" in last for last in others):
+            return None
         scans.counts.update(names)
-        tables = frozenset(self.named_tables(scans))
+        tables = frozenset(self.named_tables(scans)).union(f"*.{last}" for last in others)
         # a statement that names no table may have one that is none for the parser: DROP SCHEMA
         return tables if tables or isinstance(tree, exp.Query) else None
+
+    def undeclared_target(self, text: str, session: SqlSession) -> str:
+        """Return ``*.x`` if a statement changes rows of a table ``x`` that is none of the declared
+        ones; empty if it may be one.
+        """
+        tree = text_tree(text)
+        target = None if isinstance(tree, exp.Create) else target_node(tree)
+        written = None if target is None else name_of_node(target)
+        if find_scans(text, session, self.elsewhere).problems:
+            return ""
+        if written is None or (len(written.parts) == 2 and written.parts[0] in FORMATS):
+            return ""
+        full = with_schema(written, session.used)
+        may_be = len(full.parts) == 1 and session.definitions.get(full.last) is not None
+        may_be |= any(full.may_be(one) for one in self.tables.values())
+        return "" if may_be else f"*.{full.last}"
 
     def _at_location(self, table: str, scans: RelationScans) -> bool:
         """Return whether a path that is read may be in the folder of a table, or around it."""

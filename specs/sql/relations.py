@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
+    "FORMATS",
     "NAME",
     "DefinedRelation",
     "RelationName",
     "RelationScans",
     "SqlSession",
     "definition_of",
+    "dropped_view",
     "find_scans",
     "hide_pieces",
     "is_use",
@@ -77,6 +79,10 @@ OPEN = re.compile(r"\{|(?<![\w`])\$\w")
 """A placeholder outside quotes."""
 USED = re.compile(
     rf"{BLANK}(?:USE|SET)\s+(?:(?P<kind>CATALOG|SCHEMA|DATABASE|NAMESPACE)\s+)?(?P<name>{NAME})\s*",
+    re.IGNORECASE,
+)
+DROPPED = re.compile(
+    rf"{BLANK}DROP\s+(?:TEMPORARY\s+)?VIEW\s+(?:IF\s+EXISTS\s+)?(?P<name>{NAME})\s*",
     re.IGNORECASE,
 )
 BODY = {
@@ -242,6 +248,9 @@ class SqlSession:
         >>> session.used, [*session.definitions]
         (('a',), ['v'])
         """
+        if (dropped := dropped_view(text)) in self.definitions:
+            left = {name: one for name, one in self.definitions.items() if name != dropped}
+            return replace(self, definitions=left)
         definition = definition_of(text, self)
         if definition is None or not definition.temporary:
             used = used_schema(text, self.used)
@@ -254,6 +263,19 @@ class SqlSession:
             definition = replace(definition, kind="view")
         definitions = {**self.definitions, definition.name.last: definition}
         return replace(self, definitions=definitions, cached=cached)
+
+
+def dropped_view(text: str) -> str:
+    """Return the temporary view that a statement drops; empty if it drops none.
+
+    Examples
+    --------
+    >>> dropped_view("DROP VIEW IF EXISTS V"), dropped_view("DROP TABLE v")
+    ('v', '')
+    """
+    found = DROPPED.fullmatch(text)
+    name = None if found is None else relation_name(found["name"])
+    return name.last if name is not None and len(name.parts) == 1 else ""
 
 
 def definition_of(text: str, session: SqlSession) -> DefinedRelation | None:

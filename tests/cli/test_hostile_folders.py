@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker.execution.worker_processes import SAFE_PATH, process_pool
+from isolitmus.specs.disk import path_patterns
+from isolitmus.specs.files.lint_settings import path_matches
+from isolitmus.specs.projects import databricks_bundle
 
 DDL = "CREATE TABLE events (id BIGINT, kind STRING, day DATE) USING delta PARTITIONED BY (day)"
 DEPENDENCIES = ("duckdb", "isolitmus", "lark", "numpy", "sqlglot", "typer", "yaml", "z3")
@@ -329,6 +332,19 @@ def test_a_spec_includes_nothing_beyond_its_repository(repository, call):
     assert (status, out) == (2, "")
     assert "cannot include '../outside.cat': it leads to " in err
     assert SECRET not in err
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 500_000 + "b", "[a-" * 300_000, "**/" * 300_000 + "x"])
+def test_a_pattern_of_a_megabyte(tmp_path, monkeypatch, pattern):
+    """It is compiled for no name that is shorter than any name that it matches."""
+    compiled = []
+    monkeypatch.setattr(
+        path_patterns, "_expression", lambda text: compiled.append(text) or re.compile("x")
+    )
+    (tmp_path / "a").touch()
+    assert not path_matches(pattern, "a/" * 50 + "a" * 200)
+    assert not [*databricks_bundle._matching(tmp_path, pattern)]
+    assert {*compiled} <= {"x"}
 
 
 def test_a_repository_of_10_000_folders(repository, call):

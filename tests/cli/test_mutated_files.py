@@ -564,3 +564,107 @@ def test_a_subquery_without_from_in_an_invariant(tmp_path):
 def test_a_commit_whose_parameters_are_no_object(tmp_path):
     (tmp_path / "error.txt").write_text(MESSAGE + json.dumps(COMMIT | {"operationParameters": "x"}))
     assert explained(tmp_path)
+
+
+# Fields of a log, each with values of every other type
+
+WRONG = [None, 5, -1, 1.5, True, "x", "5", "", [], ["x"], [5], [None], {}, {"a": 1}, {"a": []}]
+VECTOR = {
+    "storageType": "u",
+    "pathOrInlineDv": "x",
+    "offset": 1,
+    "sizeInBytes": 1,
+    "cardinality": 1,
+}
+
+
+def typed_log(made):
+    """Commits whose actions have each field that is read."""
+    start = [
+        made.info("CREATE TABLE", None, True),
+        made.protocol(("deletionVectors", "domainMetadata")),
+        made.metadata("WriteSerializable"),
+    ]
+    more = {"timestamp": 1, "txnId": "a", "operationMetrics": {"numOutputRows": "1"}}
+    delete = made.info("DELETE", 1, False, predicate='["(id#1 = 5)"]')
+    delete["commitInfo"] |= more | {"inCommitTimestamp": 1, "userMetadata": "x", "tags": {"a": "b"}}
+    second = [
+        delete,
+        made.remove("f", deletionVector=VECTOR, deletionTimestamp=1, size=1, tags={"a": "b"}),
+        made.add("f", deletionVector=VECTOR, size=1, modificationTime=1, baseRowId=1),
+        {"txn": {"appId": "a", "version": 1, "lastUpdated": 1}},
+        {"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}},
+        {"cdc": {"path": "c", "partitionValues": {"part": "1"}, "size": 1, "dataChange": False}},
+    ]
+    merge = made.info(
+        "MERGE", 1, False, predicate='["(id = 1)"]', matchedPredicates='[{"actionType":"update"}]',
+        notMatchedPredicates='[{"actionType":"insert"}]', mode="Append", partitionBy='["part"]',
+        zOrderBy="[]", auto=False, statsOnLoad=False, properties='{"a":"b"}', version=1,
+    )  # fmt: skip
+    third = [merge, made.remove("f"), made.add("h")]
+    return [start, made.append(0, "f"), second, third, made.append(2, "i", 1)]
+
+
+def mistypings(value):
+    """Documents in which one part has another type; texts of JSON are documents, too."""
+    yield from WRONG
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        yield from map(json.dumps, mistypings(json.loads(value)))
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, part in parts:
+        for changed in mistypings(part):
+            whole = value.copy()
+            whole[key] = changed
+            yield whole
+
+
+QUESTIONS = [
+    "audit t", "audit t --json", "explain error.txt --table t", "explain --table t --version 3",
+    "explain error.txt --table t --json", "explain --table t --failed-after 2 --json",
+]  # fmt: skip
+
+
+FILES = [*(f"{version:020}.json" for version in range(5)), f"{2:020}.checkpoint.a.json"]
+
+
+@pytest.mark.parametrize("name", [*FILES, "_last_checkpoint", "error.txt"])
+def test_a_field_of_a_log_with_another_type(said, logs_in, tmp_path, name, seed):
+    made = logs_in(tmp_path)
+    log = made.table() / "_delta_log"
+    for number, actions in enumerate(typed_log(made)):
+        made.write(log, number, actions)
+    Path("error.txt").write_text(MESSAGE + json.dumps(COMMIT), "utf-8")
+    if "checkpoint" in name:
+        for old in (0, 1):
+            (log / f"{old:020}.json").unlink()
+        start = [
+            made.protocol(("deletionVectors", "domainMetadata")),
+            made.metadata("WriteSerializable"),
+        ]
+        state = [
+            *start,
+            made.add("f", deletionVector=VECTOR),
+            {"checkpointMetadata": {"version": 2}},
+        ]
+        lines = "".join(json.dumps(action) + "\n" for action in state)
+        (log / f"{2:020}.checkpoint.a.json").write_text(lines)
+        (log / "_last_checkpoint").write_text('{"version": 2, "size": 4, "parts": 1}')
+    path = Path(name) if name == "error.txt" else log / name
+    lines = path.read_text("utf-8").splitlines()
+    changes = [
+        (at, head, changed)
+        for at, line in enumerate(lines)
+        for head, brace, rest in [line.partition("{")]
+        if brace
+        for changed in mistypings(json.loads(brace + rest))
+    ]
+    for random in attempts(name, seed):
+        at, head, changed = random.choice(changes)
+        path.write_text("\n".join([*lines[:at], head + json.dumps(changed), *lines[at + 1 :]]))
+        said(random.choice(QUESTIONS))

@@ -319,6 +319,28 @@ def test_a_ctrl_c_while_the_command_starts_is_one_too(tmp_path, module, text):
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.parametrize(
+    "place", ["isolitmus.cli.main._fail", "isolitmus.cli.output.warn", "threading._shutdown"]
+)
+def test_a_ctrl_c_while_the_command_ends_is_one_too(tmp_path, place):
+    """While an error is told, and while Python ends."""
+    module, _, name = place.rpartition(".")
+    (tmp_path / "end.py").write_text(
+        f"import os, signal, sys, {module}\n"
+        f"{module}.{name} = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['isolitmus', 'lst']\n"
+        "signal.signal(signal.SIGINT, lambda *_: os._exit(130))\n"
+        "from isolitmus.cli.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, tmp_path / "end.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
 def of_group(group):
     """The processes of a group that are still there."""
     found = []

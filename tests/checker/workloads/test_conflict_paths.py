@@ -1,9 +1,13 @@
 """Handlers of conflicts that no run executes, because their statement never aborts."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from isolitmus.checker.workloads.invariants import decide_invariants
 from isolitmus.checker.workloads.robustness import decide_all
+from isolitmus.cli import predict
+from isolitmus.cli.main import main
 from isolitmus.model.errors import LitmusError
 from isolitmus.specs.files.function_records import FunctionRecord
 from isolitmus.specs.files.function_targets import FunctionTarget
@@ -127,6 +131,19 @@ def test_a_handler_that_makes_its_own_statement_abort_does_not_run_first(functio
     path = [aborted(2), fix]
     assert answer(function([APPEND], path, beside=apart)).word == "kept"
     assert answer(function([alone], path, beside=apart)).word == "unknown"  # beside itself
+
+
+def test_predict_shows_no_handler_that_never_runs(function, monkeypatch, capsys):
+    work = function([APPEND], [aborted(2), NULL])
+    chosen = SimpleNamespace(workload=work, functions=(), lines=lambda: ())
+    monkeypatch.setattr(predict, "choose_workload", lambda *_: chosen)
+    assert work.jobs.keys() == {"load", "load_path2"}
+    monkeypatch.setattr("sys.argv", ["isolitmus", "predict", "load.sql"])
+    with pytest.raises(SystemExit, match="0"):
+        main()
+    said = " ".join(capsys.readouterr().out.split())
+    assert "load_path2" not in said
+    assert SENTENCE.partition(" (")[0] in said
 
 
 def test_a_handler_of_a_handler(function):

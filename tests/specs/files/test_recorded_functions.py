@@ -132,8 +132,10 @@ def words(work, invariant="unique(id)"):
     return found
 
 
-def test_a_row_that_is_looked_up_first_is_added_twice_by_an_overlap_only(paths):
-    _, work = paths([OF_T, decided(2, "<= 0"), ADD], [OF_T, decided(2, "> 0")])
+@pytest.mark.parametrize("add", [ADD, statement(3, "INSERT INTO t VALUES (1, 7, current_date())")])
+def test_a_row_that_is_looked_up_first_is_added_twice_by_an_overlap_only(paths, add):
+    """Also one with the time at which it is made, which is any value."""
+    _, work = paths([OF_T, decided(2, "<= 0"), add], [OF_T, decided(2, "> 0")])
     found = words(work)
     assert found.word == "broken"
     assert not any(one.alone for one in found.violations)

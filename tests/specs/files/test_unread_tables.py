@@ -105,6 +105,58 @@ def test_a_ddl_without_any_table_that_is_understood_is_an_error():
         read_workload(text, "w")
 
 
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("CREATE TABLE IF NOT EXISTS b.t (ID bigint COMMENT 'key', day DATE) USING delta", True),
+        ("CREATE TABLE t (id BIGINT, day DATE)", True),
+        ("CREATE TABLE b.t (id BIGINT, n INT) USING delta", False),
+        ("CREATE TABLE t (id BIGINT, day DATE) USING delta PARTITIONED BY (day)", False),
+        ("CREATE TABLE main.b.t (id BIGINT, day DATE NOT NULL) USING delta", False),
+    ],
+)
+def test_files_that_declare_a_table_differently_leave_it_open(tmp_path, other, same):
+    files = {
+        "a": f"{OTHER}; CREATE TABLE b.t (id BIGINT, day DATE) USING delta; DELETE FROM b.t",
+        "b": f"{other}; DELETE FROM o",
+        "c": "CREATE TABLE b.t (id BIGINT, day DATE) USING delta; INSERT INTO o SELECT id, day FROM b.t",
+    }
+    for name, sql in files.items():
+        (tmp_path / f"{name}.sql").write_text(sql)
+    work = workload(str(tmp_path))
+    assert [one.job for one in work.unread] == ([] if same else ["a", "c"])
+    if not same:
+        said = "is declared, but not understood (a.sql:1 and b.sql:1): they declare it differently"
+        assert all(said in one.problem for one in work.unread)
+    assert words(work)["b", "b"] == "always"
+
+
+def test_a_table_that_is_not_declared_is_none_of_the_declared_ones(tmp_path):
+    files = {
+        "a": "CREATE TABLE silver.x (id BIGINT, n BIGINT) USING delta; DELETE FROM silver.x",
+        "b": f"{OTHER}; INSERT INTO o SELECT id, NULL FROM other.x",
+        "c": "INSERT INTO other.x SELECT id FROM r LATERAL VIEW explode(a) AS z",
+        "d": "USE other; UPDATE x SET n = 1",
+        "e": "UPDATE x SET k = 1",
+        "f": "DELETE FROM ${s}.x WHERE id = 1",
+        "g": "DELETE FROM other.z",
+    }
+    for name, sql in files.items():
+        (tmp_path / f"{name}.sql").write_text(sql)
+    work = workload(str(tmp_path))
+    found = words(work)
+    assert {one.job for one in work.unread} == {"c", "d", "e", "f", "g"}
+    open_ = {pair for pair, word in found.items() if word == "unknown" and pair[0] <= pair[1]}
+    assert open_ == {
+        ("c", "c"), ("c", "d"), ("d", "d"), ("g", "g"),
+        ("a", "e"), ("e", "e"), ("e", "f"),
+        ("a", "f"), ("c", "f"), ("d", "f"), ("f", "f"),
+    }  # fmt: skip
+    assert "c writes to no declared table under another name." in work.assumptions
+    ((source,),) = work.stand_ins.values()
+    assert (work.named_tables(["o"]), work.named_tables(["o", source.table])) == (["o"], [None])
+
+
 def test_one_literal_leaves_the_others_their_answers():
     """The dates of dbt have an offset, which no value of the model has."""
     work = read(
@@ -129,6 +181,25 @@ def test_an_error_in_a_job_leaves_the_others_their_answers():
     assert [one.job for one in work.unread] == ["untyped", "broken"]
     assert "write parameters" in work.unread[0].problem
     assert words(work)["clean", "clean"] == "when"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        'conf = { "spark.databricks.delta.write.txnAppId" = "loader" }',
+        'conf = { "spark.sql.caseSensitive" = true }',
+        'options = { txnVersion = "1" }',
+        'options = { partitionOverwriteMode = "some" }',
+    ],
+)
+def test_a_setting_that_is_not_modelled_leaves_the_others_their_answers(wrong):
+    text = f"ddl = '{OTHER}'\n[jobs.load]\nsql = 'DELETE FROM o'\n{wrong}\n[jobs.clean]\n"
+    work = read_workload(text + "sql = 'DELETE FROM o WHERE id = 1'", "w")
+    assert [one.job for one in work.unread] == ["load"]
+    assert "jobs.load." in work.unread[0].problem
+    assert words(work)["clean", "clean"] == "when"
+    with pytest.raises(IsolitmusError, match=r"jobs\.load\."):
+        read_workload(text.partition("[jobs.clean]")[0], "w")
 
 
 def test_files_of_one_name_are_two_jobs(tmp_path):

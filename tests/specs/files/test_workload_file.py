@@ -116,7 +116,7 @@ def test_what_is_not_understood_is_left_out():
     other = "[jobs.b]\nsql = 'DELETE FROM t WHERE id = :id'\n"
     for sql, tables in {
         "ALTER TABLE t ALTER COLUMN id TYPE BIGINT": {"t"},
-        "DELETE FROM orders": None,
+        "DELETE FROM orders": {"*.orders"},
         "DELETE FRO t": None,
         "DELETE FROM t WHERE dya = 3": {"t"},
         "INSERT INTO t SELECT id FROM t TABLESAMPLE (3 ROWS)": {"t"},

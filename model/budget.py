@@ -234,7 +234,9 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
     """Call `again` where Python drops an exception of `kind` while the block runs.
 
     Python drops what a signal handler raises during a finalizer, a callback of the garbage
-    collector or of a weak reference, or another call from C that cannot fail.
+    collector or of a weak reference, or another call from C that cannot fail. An object that was
+    interrupted while it was made lacks attributes that its finalizer looks for: that is not
+    reported.
 
     Examples
     --------
@@ -250,7 +252,7 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
     def hook(dropped: sys.UnraisableHookArgs) -> None:
         if issubclass(dropped.exc_type, kind):
             again()
-        else:
+        elif not _is_half_made(dropped):
             before(dropped)
 
     sys.unraisablehook = hook
@@ -258,6 +260,12 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _is_half_made(dropped: sys.UnraisableHookArgs) -> bool:
+    """Return whether a finalizer failed because its object lacks an attribute."""
+    in_finalizer = getattr(dropped.object, "__name__", "") == "__del__"
+    return in_finalizer and isinstance(dropped.exc_value, AttributeError)
 
 
 def size(text: str) -> int:

@@ -319,6 +319,24 @@ def test_ctrl_c_that_is_dropped_ends_the_command_after_it(drop):
         time.sleep(20)
 
 
+def test_an_object_that_was_interrupted_while_it_was_made_goes_silently(monkeypatch):
+    class Slow:
+        def __init__(self):
+            time.sleep(20)
+            self.owner = True
+
+        def __del__(self):
+            assert self.owner
+
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    with raised_again(KeyboardInterrupt, _interrupt_again):
+        with pytest.raises(TimeLimit), Budget(seconds=0.05).interrupting():
+            Slow()
+        gc.collect()
+    assert not dropped
+
+
 # What is enumerated is never there all at once
 
 

@@ -32,6 +32,8 @@ IDLE = 1.0
 """Seconds without a solver after which the watching thread ends."""
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 PROC = Path("/proc")
+IMPORTS = "<frozen importlib._bootstrap>"
+"""File name of the frames of an import."""
 
 
 class _Interrupted(KeyboardInterrupt):
@@ -171,8 +173,9 @@ class Budget:
     def interrupting(self) -> Iterator[None]:
         """Interrupt the main thread once the budget is spent while the block runs, as by a Ctrl-C.
 
-        The block then raises TimeLimit or MemoryLimit: for work that does not poll. In another
-        thread than the main thread, the budget is only checked after the block.
+        The block then raises TimeLimit or MemoryLimit: for work that does not poll. An import is
+        not interrupted: half a package would stay. In another thread than the main thread, the
+        budget is only checked after the block.
 
         Examples
         --------
@@ -189,8 +192,8 @@ class Budget:
         self.check()
         done, raised = threading.Event(), threading.Event()
 
-        def interrupt(_: int, __: FrameType | None) -> None:
-            if not done.is_set() and not raised.is_set():
+        def interrupt(_: int, frame: FrameType | None) -> None:
+            if not done.is_set() and not raised.is_set() and not _is_importing(frame):
                 raised.set()
                 raise _Interrupted
 
@@ -260,6 +263,13 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether a frame is executed by an import."""
+    while frame is not None and frame.f_code.co_filename != IMPORTS:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _is_half_made(dropped: sys.UnraisableHookArgs) -> bool:

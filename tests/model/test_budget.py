@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from importlib import import_module
 from itertools import combinations
 from math import inf
 
@@ -335,6 +336,15 @@ def test_an_object_that_was_interrupted_while_it_was_made_goes_silently(monkeypa
             Slow()
         gc.collect()
     assert not dropped
+
+
+def test_an_import_ends_before_a_limit_of_time_does(monkeypatch, tmp_path):
+    (tmp_path / "half_a_package.py").write_text("import time\ntime.sleep(0.2)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TimeLimit), Budget(seconds=0.05).interrupting():
+        import_module("half_a_package")
+        time.sleep(20)
+    assert sys.modules.pop("half_a_package").whole
 
 
 # What is enumerated is never there all at once

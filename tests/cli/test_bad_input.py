@@ -234,6 +234,13 @@ def test_a_limit_leaves_the_rest_unknown(call, words):
     assert not Path("x.py").exists()
 
 
+def test_a_limit_ends_a_comparison_of_any_number_of_transactions(call):
+    words = "compare", "causal", "serializable", "--transactions", "9" * 20, "--time", "0.1"
+    status, out, _ = call(*words)
+    assert status == 3
+    assert "the time limit of 0.1 s ended it" in out
+
+
 @pytest.mark.slow
 def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
     begun, beside = [], PredictedRuns.beside

@@ -26,7 +26,7 @@ from isolitmus.cli.output import (
 )
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.pipeline.result_table import Location
-from isolitmus.specs.disk.input_files import paths_below
+from isolitmus.specs.disk.input_files import is_folder, paths_below
 from isolitmus.specs.logs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _looked_through(name: str, format_: str) -> Iterator[tuple[str, Path]]:
         raise IsolitmusError(f"{name}: no such file")
     for one in names:
         path = Path(one)
-        inside = [p for p in paths_below(path) if is_delta_table(p)] if path.is_dir() else []
+        inside = [p for p in paths_below(path) if is_delta_table(p)] if is_folder(path) else []
         if inside and not is_delta_table(path):
             yield from (("delta", table) for table in inside)
             continue

@@ -20,6 +20,7 @@ from isolitmus.cli.options import (
     Memory,
     Time,
     check_at_least,
+    check_cores,
     read_budget,
 )
 from isolitmus.cli.output import check_output_paths, progress, say, write_certificates
@@ -90,7 +91,8 @@ def compare(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
-    check_at_least(1, cores=cores, transactions=transactions)
+    check_cores(cores)
+    check_at_least(1, transactions=transactions)
     inside = None if universe is None else ABSTRACT if universe == ABSTRACT else scope(universe)
     given = [spec(name) for name in dict.fromkeys(names or ())]
     focus = [one.name for one in given] if len(given) == 1 else []

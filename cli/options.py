@@ -18,6 +18,7 @@ __all__ = [
     "Memory",
     "Time",
     "check_at_least",
+    "check_cores",
     "needs_spark",
     "read_budget",
     "read_sizes",
@@ -26,6 +27,7 @@ __all__ = [
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
+MOST_CORES = 1_024
 Cores = Annotated[
     int | None, typer.Option(metavar="N", help="Number of processes; default: one for each core.")
 ]
@@ -72,6 +74,13 @@ def check_at_least(least: int, **numbers: int | None) -> None:
         if number is not None and number < least:
             option = name.replace("_", "-")
             raise IsolitmusError(f"--{option} is {number}; expected an integer of at least {least}")
+
+
+def check_cores(cores: int | None) -> None:
+    """Raise an IsolitmusError if --cores is no number of processes that a machine can have."""
+    check_at_least(1, cores=cores)
+    if cores is not None and cores > MOST_CORES:
+        raise IsolitmusError(f"--cores is {cores}; expected an integer up to {MOST_CORES:,}")
 
 
 def needs_spark(spark: bool, master: str | None, out: object) -> None:

@@ -23,7 +23,7 @@ from isolitmus.cli.options import (
     Json,
     Memory,
     Time,
-    check_at_least,
+    check_cores,
     read_budget,
     split_names,
 )
@@ -100,7 +100,7 @@ def predict(
       isolitmus predict shop --level WriteSerializable --remedies
 
     """
-    check_at_least(1, cores=cores)
+    check_cores(cores)
     within = read_budget(time, memory)
     chosen = choose_workload(jobs, ddl, table, run, within)
     under = choose_protocol(chosen.workload, level)

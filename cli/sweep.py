@@ -22,7 +22,7 @@ from isolitmus.cli.options import (
     Master,
     Memory,
     Time,
-    check_at_least,
+    check_cores,
     needs_spark,
     read_budget,
     read_sizes,
@@ -281,7 +281,7 @@ def _refuse(
     cores: int | None, spark: bool, master: str | None, out: Location | None, keep: str | None
 ) -> None:
     """Raise IsolitmusError if options have invalid values or exclude each other."""
-    check_at_least(1, cores=cores)
+    check_cores(cores)
     if keep is not None and keep not in KEEP:
         raise IsolitmusError(f"--keep is '{keep}'{near(keep, KEEP)}")
     if keep is not None and out is None:

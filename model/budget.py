@@ -32,6 +32,8 @@ IDLE = 1.0
 """Seconds without a solver after which the watching thread ends."""
 UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 PROC = Path("/proc")
+IMPORTS = "<frozen importlib._bootstrap>"
+"""File name of the frames of an import."""
 
 
 class _Interrupted(KeyboardInterrupt):
@@ -171,8 +173,9 @@ class Budget:
     def interrupting(self) -> Iterator[None]:
         """Interrupt the main thread once the budget is spent while the block runs, as by a Ctrl-C.
 
-        The block then raises TimeLimit or MemoryLimit: for work that does not poll. In another
-        thread than the main thread, the budget is only checked after the block.
+        The block then raises TimeLimit or MemoryLimit: for work that does not poll. An import is
+        not interrupted: half a package would stay. In another thread than the main thread, the
+        budget is only checked after the block.
 
         Examples
         --------
@@ -189,8 +192,8 @@ class Budget:
         self.check()
         done, raised = threading.Event(), threading.Event()
 
-        def interrupt(_: int, __: FrameType | None) -> None:
-            if not done.is_set() and not raised.is_set():
+        def interrupt(_: int, frame: FrameType | None) -> None:
+            if not done.is_set() and not raised.is_set() and not _is_importing(frame):
                 raised.set()
                 raise _Interrupted
 
@@ -234,7 +237,9 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
     """Call `again` where Python drops an exception of `kind` while the block runs.
 
     Python drops what a signal handler raises during a finalizer, a callback of the garbage
-    collector or of a weak reference, or another call from C that cannot fail.
+    collector or of a weak reference, or another call from C that cannot fail. An object that was
+    interrupted while it was made lacks attributes that its finalizer looks for: that is not
+    reported.
 
     Examples
     --------
@@ -250,7 +255,7 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
     def hook(dropped: sys.UnraisableHookArgs) -> None:
         if issubclass(dropped.exc_type, kind):
             again()
-        else:
+        elif not _is_half_made(dropped):
             before(dropped)
 
     sys.unraisablehook = hook
@@ -258,6 +263,19 @@ def raised_again(kind: type[BaseException], again: Callable[[], object]) -> Iter
         yield
     finally:
         sys.unraisablehook = before
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether a frame is executed by an import."""
+    while frame is not None and frame.f_code.co_filename != IMPORTS:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _is_half_made(dropped: sys.UnraisableHookArgs) -> bool:
+    """Return whether a finalizer failed because its object lacks an attribute."""
+    in_finalizer = getattr(dropped.object, "__name__", "") == "__del__"
+    return in_finalizer and isinstance(dropped.exc_value, AttributeError)
 
 
 def size(text: str) -> int:

@@ -380,7 +380,7 @@ class LatticeSearch:
             how: transitive_closure(DiGraph(pairs))
             for how, pairs in ((BY_TEXT, texts), ("by theorems", self.proved))
         }
-        bound = f"up to {count_of(max(self.sizes), 'transaction')}"
+        bound = f"up to {count_of(self.sizes[-1], 'transaction')}"
         ended = next((one.ended for one in self.answers.values() if one.ended), self.ended)
         inclusions: dict[tuple[str, str], Inclusion] = {}
         for a, b in permutations(self.by_name, 2):

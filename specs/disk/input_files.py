@@ -45,6 +45,7 @@ __all__ = [
     "is_deeper",
     "is_file",
     "is_folder",
+    "is_link",
     "is_there",
     "open_file",
     "paths_below",
@@ -185,6 +186,11 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def is_link(path: Path) -> bool:
+    """Return whether a path is a link; a name that no file can have gives False."""
+    return os.path.islink(path)  # noqa: PTH114 - raises for no name
 
 
 def paths_below(folder: Path, ending: str = "") -> list[Path]:

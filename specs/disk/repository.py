@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.display import count_of
-from isolitmus.specs.disk.input_files import TEXT, decode_bytes, is_folder, read_bytes, real_path
+from isolitmus.specs.disk.input_files import (
+    TEXT,
+    decode_bytes,
+    is_folder,
+    is_link,
+    read_bytes,
+    real_path,
+)
 
 if TYPE_CHECKING:
     from isolitmus.model.errors import IsolitmusError
@@ -60,7 +67,7 @@ def escape(path: Path, *ends: Path) -> str:
     """
     whole = real_path(path)
     end = next((one for one in ends if whole.is_relative_to(one)), None)
-    target = path.readlink() if path.is_symlink() else whole
+    target = path.readlink() if is_link(path) else whole
     if end is None:
         return f"it leads to {target}, outside of {ends[0]}, where reading ends"
     hidden = [part for part in whole.relative_to(end).parts if part.startswith(".")]

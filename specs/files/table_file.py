@@ -221,7 +221,7 @@ def read_table(
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         table.refuse(f"{table}.columns names '{twice}' twice")
-    partitions = _some_columns(table, "partitioned_by", names)
+    partitions = _some_columns(table, "partitioned_by", columns)
     for partition in partitions:
         column = columns[names.index(partition.lower())]
         if column.identity is not None:
@@ -229,7 +229,7 @@ def read_table(
                 f"{table}.partitioned_by names the identity column {column.name}, which Delta"
                 " rejects"
             )
-    clusters = _some_columns(table, "clustered_by", names)
+    clusters = _some_columns(table, "clustered_by", columns)
     if len(partitions) == len(columns) and not only_partitions:
         table.refuse(
             f"{table}.partitioned_by takes every column; at least one must hold data, but where all"
@@ -326,15 +326,16 @@ def _parts(text: str) -> list[str]:
     return found
 
 
-def _some_columns(table: Node, key: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Return some of a table's columns by name; `names` are all its columns in lower case."""
+def _some_columns(table: Node, key: str, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the names of some of a table's columns, in the case of `columns`, which are all."""
     given = table.strings(key)
+    names = {column.name.lower(): column.name for column in columns}
     if len({name.lower() for name in given}) < len(given):
         table.refuse(f"{table}.{key} names a column twice")
     for name in given:
         if name.lower() not in names:
             table.refuse(f"{table}.{key} names no column: '{name}'{near(name, names)}")
-    return given
+    return tuple(names[name.lower()] for name in given)
 
 
 def _column(table: Node, text: str, *, base: bool) -> Column:

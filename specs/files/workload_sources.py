@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
-from isolitmus.specs.disk.input_files import HOME, is_there, real_path, shipped_files
+from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_path, shipped_files
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
@@ -78,12 +78,12 @@ def workload(
     logged = [read_declared_table(given) for given in tables]
     known = shipped_files("workloads")
     one = Path(names[0]) if len(names) == 1 else None
-    folder = one if one is not None and (one.is_dir() or names[0] not in known) else None
+    folder = one if one is not None and (is_folder(one) or names[0] not in known) else None
     if folder is not None and (manifest := find_manifest(folder)) is not None:
         _refuse_functions(run, f"{folder} is a dbt project")
         from isolitmus.specs.files.project_workload import read_project_workload
 
-        home = folder if folder.is_dir() else folder.absolute().parent.parent
+        home = folder if is_folder(folder) else folder.absolute().parent.parent
         work = read_project_workload(manifest, home, split_statements, ddl, logged)
         return with_invariants(work, find_settings_table("invariants", *_settings_folders(home)))
     if folder is not None and (root := find_bundle(folder)) is not None:
@@ -93,7 +93,7 @@ def workload(
         work = read_bundle_workload(root, ddl, logged).workload
         places = _settings_folders(root.parent)
         return with_invariants(work, find_settings_table("invariants", *places))
-    if folder is not None and folder.is_dir():
+    if folder is not None and is_folder(folder):
         return _of_folder(folder, ddl, logged, run)
     texts = [name for name in names if is_sql(Path(name))]
     if texts or (run is not None and not names):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, near
-from isolitmus.specs.disk.input_files import is_file, is_folder, real_path
+from isolitmus.specs.disk.input_files import is_file, is_folder, is_link, real_path
 from isolitmus.specs.disk.path_patterns import matches_path
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, escape
 from isolitmus.specs.projects.project_files import resource_files
@@ -437,7 +437,7 @@ class _BundleReader:
         if remote:
             return None, f"'{text}' comes from a Git repository; only files of the bundle are read"
         path = base / text
-        if not real_path(path).is_relative_to(self.end) and not path.is_symlink():
+        if not real_path(path).is_relative_to(self.end) and not is_link(path):
             return None, f"'{text}' is outside of the bundle's folder, which is all that is read"
         if problem := escape(path, self.end):
             return None, f"'{text}' is not read: {problem}"

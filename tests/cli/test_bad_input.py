@@ -234,6 +234,13 @@ def test_a_limit_leaves_the_rest_unknown(call, words):
     assert not Path("x.py").exists()
 
 
+def test_a_limit_ends_a_comparison_of_any_number_of_transactions(call):
+    words = "compare", "causal", "serializable", "--transactions", "9" * 20, "--time", "0.1"
+    status, out, _ = call(*words)
+    assert status == 3
+    assert "the time limit of 0.1 s ended it" in out
+
+
 @pytest.mark.slow
 def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
     begun, beside = [], PredictedRuns.beside
@@ -268,6 +275,9 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         ([*SEPARATE, "--universe", "tabel"], "unknown scope 'tabel'; did you mean 'table'?"),
         ([*SEPARATE, "--universe", "../scopes/table"], "unknown scope '../scopes/table'; known: "),
         (["sweep", "two-partitions", "--cores", "0"], "--cores is 0; expected an integer of at least 1"),
+        (["sweep", "two-partitions", "--cores", "9" * 400], "99; expected an integer up to 1,024"),
+        (["predict", "shop", "--cores", "1025"], "--cores is 1025; expected an integer up to 1,024"),
+        (["compare", "causal", "serializable", "--cores", "1025"], "--cores is 1025; expected an"),
         (["sweep", "two-partitions", "--cores", "2", "--spark"], "--cores excludes --spark"),
         (["sweep", "two-partitions", "--out", "x"], "--out needs --spark"),
         (["sweep", "two-partitions", "--master", "local[2]"], "--master needs --spark"),
@@ -286,6 +296,9 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         (["run", "gone.toml"], "cannot read gone.toml: No such file or directory"),
         (["run", "x" * 1000], "unknown litmus test 'xxx"),
         (["run", "x" * 1000 + ".toml"], "File name too long"),
+        (["predict", "x" * 1000], "unknown workload 'xxx"),
+        (["robust", "x" * 1000], "unknown workload 'xxx"),
+        (["lint", "--config", "x" * 1000], "File name too long"),
         (["run", "history-write-skew"], "an abstract history, which no engine can run; use isolitmus check"),
         (["run", "reorder", "--engine", "modle"], "unknown engine 'modle'; did you mean 'model'?"),
         (["run", "reorder", "--engine", "delta,modle"], "unknown engine 'modle'; did you mean 'model'?"),

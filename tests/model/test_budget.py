@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from importlib import import_module
 from itertools import combinations
 from math import inf
 
@@ -317,6 +318,33 @@ def test_ctrl_c_that_is_dropped_ends_the_command_after_it(drop):
     with pytest.raises(KeyboardInterrupt), raised_again(KeyboardInterrupt, _interrupt_again):
         drop()
         time.sleep(20)
+
+
+def test_an_object_that_was_interrupted_while_it_was_made_goes_silently(monkeypatch):
+    class Slow:
+        def __init__(self):
+            time.sleep(20)
+            self.owner = True
+
+        def __del__(self):
+            assert self.owner
+
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", dropped.append)
+    with raised_again(KeyboardInterrupt, _interrupt_again):
+        with pytest.raises(TimeLimit), Budget(seconds=0.05).interrupting():
+            Slow()
+        gc.collect()
+    assert not dropped
+
+
+def test_an_import_ends_before_a_limit_of_time_does(monkeypatch, tmp_path):
+    (tmp_path / "half_a_package.py").write_text("import time\ntime.sleep(0.2)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(TimeLimit), Budget(seconds=0.05).interrupting():
+        import_module("half_a_package")
+        time.sleep(20)
+    assert sys.modules.pop("half_a_package").whole
 
 
 # What is enumerated is never there all at once

@@ -32,6 +32,12 @@ def test_what_the_cases_are_made_of_is_right():
     assert test.transactions["b"].app == ("x", 1)
 
 
+def test_partition_columns_have_the_case_of_the_columns():
+    test = read_litmus(RAW.replace('["part"]', '["PART"]'), "t")
+    assert test.tables["t"].partitioned_by == ("part",)
+    assert test.transactions["a"].adds[0].partition == (1,)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -69,8 +69,10 @@ def toml(text: str, *more: str) -> Reader:
     return lambda folder: read_workload(f"ddl = {json.dumps([T, *more])}\n{text}", folder.name)
 
 
-def files(**texts: str) -> Reader:
-    """SQL files of a folder; 'x__y' is the file y.sql in the folder .x."""
+def files(*, given: str = "", **texts: str) -> Reader:
+    """SQL files of a folder, and perhaps a DDL beside it; 'x__y' is the file y.sql in the folder
+    .x.
+    """
 
     def read(folder: Path) -> Workload:
         for name, text in ({"ddl": f"{T}; {U}"} | texts).items():
@@ -79,7 +81,9 @@ def files(**texts: str) -> Reader:
             path = folder / "isolitmus.toml" if name == "settings" else path
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, "utf-8")
-        return workload(str(folder))
+        beside = folder.with_suffix(".given")
+        beside.write_text(given, "utf-8")
+        return workload(str(folder), ddl=beside if given else None)
 
     return read
 
@@ -177,12 +181,12 @@ FLIPS = {
         pair("a", "b"),
         ("apart", "always"),
     ),
-    # the table is that of the other CREATE TABLE, without partitions
+    # the table is that of the file, with partitions
     K.DECLARATION: Flip(
-        files(ddl=f"{T.partition(' PART')[0]}", a=f"{T}; {LATER}", b=ADD),
-        files(ddl=f"{T.partition(' PART')[0]}", a=LATER, b=ADD),
+        files(given=f"{T.partition(' PART')[0]}; {U}", ddl=U, a=f"{T}; {LATER}", b=ADD),
+        files(given=f"{T}; {U}", ddl=U, a=f"{T}; {LATER}", b=ADD),
         pair("a", "b"),
-        ("never", "always"),
+        ("always", "never"),
     ),
     # the day of a row is not that of its time
     K.CONSTRAINT: Flip(

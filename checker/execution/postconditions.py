@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["Postconditions", "Written", "violated_queries", "written_rows"]
+__all__ = ["Postconditions", "Written", "is_interrupted", "violated_queries", "written_rows"]
 
 Written = tuple[tuple[str, str, "Row"], ...]
 """Written rows: table, transaction, values."""
@@ -80,6 +80,11 @@ def violated_queries(
                 values = ", ".join(map(literal, row))
                 duck.execute(f'INSERT INTO "{schema.name}" VALUES ({values})')
         return tuple(query for query, text in texts.items() if duck.execute(text).fetchone())
+
+
+def is_interrupted(error: Exception) -> bool:
+    """Return whether DuckDB raised an error because a limit or a Ctrl-C ended its query."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
 def value_in_duckdb(text: str) -> Any:

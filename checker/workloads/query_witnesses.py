@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import sqlglot
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.postconditions import value_in_duckdb, violated_queries
+from isolitmus.checker.execution.postconditions import (
+    is_interrupted,
+    value_in_duckdb,
+    violated_queries,
+)
 from isolitmus.checker.templates.expression_formulas import NoValue
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.sql.parameters import bind_text, is_unnamed
@@ -123,6 +127,8 @@ def computed_value(text: str, type_: Type, values: Mapping[str, Value]) -> Value
     try:
         found: Value = value_in_duckdb(_in_duckdb(f"CAST({bound} AS {type_})"))
     except Exception as error:
+        if is_interrupted(error):
+            raise
         raise NoValue from error
     return found.replace(tzinfo=None) if isinstance(found, datetime) else found
 
@@ -186,8 +192,9 @@ def _is_returned(asked: _Question) -> bool:
         try:
             if not violated_queries([*tables, there], queries, _in_duckdb):
                 return True
-        except Exception:  # noqa: BLE001, S112 - of DuckDB or sqlglot, which lack a part of Spark
-            continue
+        except Exception as error:  # of DuckDB or sqlglot, which lack a part of Spark
+            if is_interrupted(error):
+                raise
     return False
 
 

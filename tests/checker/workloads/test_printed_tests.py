@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from isolitmus.checker import run
 from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.checker.workloads.query_witnesses import computed_value
 from isolitmus.checker.workloads.robustness import decide_all
+from isolitmus.model.budget import Budget
+from isolitmus.model.errors import TimeLimit
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.workload_file import read_workload
@@ -125,3 +128,10 @@ def test_an_example_says_whether_its_queries_return_its_rows(having, unshown):
     (robust,) = decide_all(work, weak, ["log-serializable"])
     assert robust.worst is not None
     assert ("s_rows" in robust.worst.unshown) == bool(unshown)
+
+
+def test_a_limit_ends_the_search_for_rows_of_a_query():
+    """DuckDB raises an ordinary exception when it is interrupted."""
+    slow = "(SELECT count(*) FROM range(100000) AS a, range(1000000) AS b)"
+    with pytest.raises(TimeLimit), Budget(seconds=0.2).interrupting():
+        computed_value(slow, "BIGINT", {})

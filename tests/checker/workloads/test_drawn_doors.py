@@ -13,6 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
+from condition_words import condition_holds
 from drawn_workloads import SMALL, DrawnJob, DrawnWorkload, Table, Written, draw_workload
 
 from isolitmus.checker.execution.commit_loop import execute
@@ -29,14 +30,6 @@ from isolitmus.specs.files.workload_sources import workload
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
 PROMISES = ("write-serializable", "log-serializable")
 TRIALS = 20
-COMPARED = {
-    "equals": lambda a, b: a == b,
-    "is not": lambda a, b: a != b,
-    "is below": lambda a, b: None not in (a, b) and a < b,
-    "is above": lambda a, b: None not in (a, b) and a > b,
-    "is at most": lambda a, b: None not in (a, b) and a <= b,
-    "is at least": lambda a, b: None not in (a, b) and a >= b,
-}
 
 
 class Trial(NamedTuple):
@@ -138,25 +131,6 @@ def draw_values(random, *, nulls=True):
     return {p: random.choice(SMALL if nulls else SMALL[1:]) for p in ("p", "q")}
 
 
-def holds(words, values):
-    """Return whether a condition in words is true; NULL equals NULL, and is in no order."""
-    if " or " in words:
-        return any(holds(part, values) for part in words.split(" or "))
-    if words.startswith("both have the same :"):
-        return len({each[words[-1]] for each in values.values()}) == 1
-
-    def value(term):
-        owner, _, parameter = term.partition("'s :")
-        return values[owner][parameter] if parameter else int(term)
-
-    if words.endswith((" is NULL", " is not NULL")):
-        owner, _, word = words.partition(" is ")
-        return (value(owner) is None) == (word == "NULL")
-    word = next(word for word in COMPARED if f" {word} " in words)
-    left, _, right = words.partition(f" {word} ")
-    return COMPARED[word](value(left), value(right))
-
-
 def contradiction(meeting, values, trial, *, is_read):
     """Return what a run of a pair contradicts in its answer; empty if nothing."""
     seen = trial.events["loser"].conflict
@@ -165,16 +139,14 @@ def contradiction(meeting, values, trial, *, is_read):
         return f"{seen} is proved impossible"
     answers = [meeting]
 
-    def is_null(parameter):
-        owner, _, name = parameter.partition("'s :")
-        return values[owner][name] is None
-
-    if meeting.not_null is not None and not any(map(is_null, meeting.unless)):
+    if meeting.not_null is not None and not any(
+        condition_holds(f"{one} is NULL", values) for one in meeting.unless
+    ):
         answers.append(meeting.not_null)
     for answer in answers:
         if answer.word == "unknown":
             continue
-        true = all(holds(words, values) for words in answer.condition)
+        true = all(condition_holds(words, values) for words in answer.condition)
         if seen is not None and not (answer.word in {"when", "always"} and true):
             return f"{seen} in spite of '{answer.word}'"
         if answer.certain and true and both and seen is None:

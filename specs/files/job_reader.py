@@ -14,11 +14,9 @@ from isolitmus.model.errors import (
     IsolitmusError,
     LitmusError,
     SqlError,
-    UndeterminedError,
     brief,
     near,
 )
-from isolitmus.model.place import Place
 from isolitmus.model.sql.expression import TRUE, ColumnRef, Opaque, walk
 from isolitmus.model.sql.query import items_of, unknown_parts
 from isolitmus.model.sql.statement import (
@@ -45,7 +43,16 @@ from isolitmus.specs.files.job_keys import (
     not_null_in,
     types_in,
 )
-from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
+from isolitmus.specs.files.statement_places import (
+    LINE,
+    begun_wrong,
+    placed_error,
+    statement_label,
+    statement_places,
+    unread_job,
+    word_place,
+)
+from isolitmus.specs.files.toml_reader import NAME, Node, show_value
 from isolitmus.specs.files.unread_tables import named_unread_table, refuse_unread_table
 from isolitmus.specs.sql.configuration import (
     SET,
@@ -67,7 +74,6 @@ from isolitmus.specs.sql.job_statements import (
     temporary_view,
     transaction_reason,
     transaction_statements,
-    unknown_verb,
     unsupported_reason,
     with_views,
 )
@@ -90,6 +96,7 @@ from isolitmus.specs.sql.uninterpreted_sources import changed_table, find_uninte
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
+    from isolitmus.model.place import Place
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
@@ -97,7 +104,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.sql.undeclared_sources import UndeclaredSource
     from isolitmus.specs.sql.uninterpreted_sources import UninterpretedSource
 
-__all__ = ["JobReader", "unread_job"]
+__all__ = ["JobReader"]
 
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 UNLESS = re.compile(
@@ -108,11 +115,7 @@ NO_EFFECT = "no effect on conflicts"
 WITHOUT_DDL = "no effect on conflicts of statements on tables with DDL"
 SHOWN = 120
 """Maximum length of a statement in an assumption."""
-LINE = re.compile(r":(\d+)(?::(\d+))?$")
-"""Line and column at the end of a place."""
 QUOTED = re.compile(r"'([^']+)'")
-PRECEDING = re.compile(BLANK)
-"""Comments before a statement."""
 UNKNOWN_TABLE = re.compile(r"unknown table '(\w*[A-Za-z_])'")
 """Message about a table without DDL; its name may not end in a number, as a copy's does."""
 MISSPELLED = 0.9
@@ -248,7 +251,7 @@ class JobReader:
         session = SqlSession()
         written = [self.originals.get(text, text) for text in texts]
         for text, original, place in zip(
-            texts, written, _places(node, written, spans), strict=True
+            texts, written, statement_places(node, written, spans), strict=True
         ):
             view = temporary_view(text)
             problem = self.unclear.get(text, "")
@@ -326,13 +329,15 @@ class JobReader:
             try:
                 with in_file(node, "sql", text):
                     plain = plain_statement(text)
-                    refuse_unread_table(plain, _label(node, one_given.written), self.unread_tables)
+                    refuse_unread_table(
+                        plain, statement_label(node, one_given.written), self.unread_tables
+                    )
                 one = self.accounted(title, one_given, node, _ReadWith(types, let, confs), before)
                 changed = apply_confs(one.statement, confs, node.refuse, f"{node}.sql")
             except (LitmusError, SqlError) as error:
                 for some, count in zip(assumed, counts, strict=True):
                     del some[count:]  # nothing is assumed about what is not understood
-                problem = begun_wrong(_placed(error, node, text), text, place, node.source)
+                problem = begun_wrong(placed_error(error, node, text), text, place, node.source)
                 left_out = replace(
                     self._unread(title, one_given, problem), location=place, sql=text
                 )
@@ -404,7 +409,7 @@ class JobReader:
             return None
         if found is None or found[2] is None:  # the error is about a text made of the statement
             named = QUOTED.search(error.problem)
-            return one.location if named is None else _word_place(one, named[1])
+            return one.location if named is None else word_place(one, named[1])
         line = int(found[1])
         return one.location._replace(line=line, column=int(found[2]), end_line=line)
 
@@ -466,7 +471,9 @@ class JobReader:
         tables = {table.lower() for some in named for table in some or ()}
         try:
             with in_file(node, "sql", first):
-                raise locate_error(_label(node, first), first, 0, transaction_reason(block))
+                raise locate_error(
+                    statement_label(node, first), first, 0, transaction_reason(block)
+                )
         except SqlError as error:
             left_out = replace(
                 unread_job(title[0], error),
@@ -481,7 +488,7 @@ class JobReader:
         self, node: Node, texts: Sequence[str], queries: Node, known: Container[str]
     ) -> dict[str, Type]:
         """Return the types of undeclared parameters, taken from the columns that determine them."""
-        given = [(text, _label(node, text)) for text in texts]
+        given = [(text, statement_label(node, text)) for text in texts]
         given += [
             (one.value, _let_label(name, one))
             for name, one in queries.items()
@@ -649,7 +656,7 @@ class JobReader:
         """Return a statement of a job with its parameters and client queries."""
         types, let, confs = given
         with in_file(node, "sql", text):
-            label = _label(node, text)
+            label = statement_label(node, text)
             written = parameters(text)
             text = plain_statement(text)
             if reason := unsupported_reason(text):
@@ -722,80 +729,6 @@ class JobReader:
         return JobStatement(name, title[0], text, found, typed, own, reads=reads)
 
 
-def _placed(error: LitmusError | SqlError, node: Node, text: str) -> SqlError | LitmusError:
-    """Return an error about a statement with its place: what is undetermined has none."""
-    if isinstance(error, UndeterminedError):
-        return locate_error(_label(node, text), text, 0, error.problem)
-    return error
-
-
-def begun_wrong(
-    error: LitmusError | SqlError, text: str, place: Place, source: Source
-) -> LitmusError | SqlError:
-    """Return an error about the first word of a text if no statement begins with it, else the
-    given error.
-    """
-    if not isinstance(error, SqlError) or error.kind not in ("syntax", "outside"):
-        return error
-    if not (problem := unknown_verb(text)):
-        return error
-    lines = source.text.split("\n")
-    start = sum(len(line) + 1 for line in lines[: place.line - 1]) + place.column - 1
-    return locate_error(source.label, source.text, start, problem, "syntax")
-
-
-def unread_job(name: str, error: IsolitmusError, source: Source | None = None) -> UnreadStatement:
-    """Return a job that is not understood, with what an error says of it and of its file.
-
-    Examples
-    --------
-    >>> print(unread_job("load", SqlError("load.sql:3:5, job load: unknown table 's'")))
-    load (load.sql:3:5): unknown table 's'
-    """
-    told, _, problem = str(error).partition("\n")[0].partition(": ")
-    place = told.partition(", ")[0]
-    location = None
-    if source is not None:
-        found = LINE.search(place)
-        line = int(found[1]) if found else 1
-        column = int(found[2] or 1) if found else 1
-        location = Place(source.label, line, column, line, source.path)
-    return UnreadStatement(name, name, problem, place, location=location)
-
-
-def _word_place(one: UnreadStatement, word: str) -> Place | None:
-    """Return the place of the first occurrence of a word in a statement, or of the statement."""
-    begun = PRECEDING.match(one.sql)
-    start = begun.end() if begun else 0
-    found = re.compile(rf"(?<![\w.]){re.escape(word)}(?!\w)").search(one.sql, start)
-    if found is None or one.location is None:
-        return one.location
-    *before, last = one.sql[start : found.start()].split("\n")
-    line, column = one.location.line + len(before), len(last) + 1
-    column += 0 if before else one.location.column - 1
-    return one.location._replace(line=line, column=column, end_line=line)
-
-
-def _places(node: Node, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Place]:
-    """Return the places of the statements of a job, without the comments before each."""
-    source, found = node.source, []
-    if spans:
-        for start, end in spans:
-            begun = PRECEDING.match(source.text, start, end)
-            found.append(source.span(begun.end() if begun else start, end))
-        return found
-    after = 0
-    for text in texts:
-        at = source.text.find(text, after) if after else source.offset(node.under("sql"), text)
-        if at is None or at < 0:
-            found.append(source.key_place(node.under("sql")))
-            continue
-        begun = PRECEDING.match(text)
-        found.append(source.span(at + (begun.end() if begun else 0), at + len(text.rstrip())))
-        after = at + len(text)
-    return found
-
-
 def _name(title: tuple[str, int]) -> str:
     """Return the name of a statement: of its job, with its number if there are several."""
     job, number = title
@@ -804,11 +737,6 @@ def _name(title: tuple[str, int]) -> str:
 
 def _opaque(statement: Statement) -> bool:
     return any(isinstance(part, Opaque) for part in unknown_parts(statement))
-
-
-def _label(node: Node, text: str) -> str:
-    """Return the place of a statement of a job, for messages."""
-    return f"{node.source.place_of(f'{node}.sql', text)}, job {node.path.rpartition('.')[2]}"
 
 
 def _let_label(name: str, query: Node) -> str:

@@ -24,8 +24,8 @@ from isolitmus.model.workload import UnreadStatement
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.disk.repository import find_sql_paths, is_sql, read_inside
 from isolitmus.specs.files.file_tables import FileTables
-from isolitmus.specs.files.job_reader import unread_job
 from isolitmus.specs.files.recorded_functions import add_function_jobs, build_with_functions
+from isolitmus.specs.files.statement_places import unread_job
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.files.workload_file import build_workload, run_tables
 from isolitmus.specs.projects.databricks_notebook import read_notebook

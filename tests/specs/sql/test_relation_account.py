@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 from drawn_relations import DDL, WRITERS, draw_job
+from relation_checks import lost
 
-from isolitmus.model.sql.statement import Insert, Replace
 from isolitmus.specs.files.toml_reader import Node, Source
 from isolitmus.specs.files.workload_file import build_workload
 from isolitmus.specs.sql.relation_account import modelled_scans
@@ -20,26 +20,6 @@ def read(*drawn):
     jobs |= {f"other{k}": {"sql": one.others} for k, one in enumerate(drawn) if one.others}
     document = Node({"ddl": [*DDL], "jobs": jobs}, "", Source("drawn"))
     return build_workload(document, "drawn", sources={}, each=True, partial=True)
-
-
-def lost(drawn, work, job="x0"):
-    """Return what the reading of a drawn job has lost of what was placed."""
-    understood = [one for one in work.statements if one.job == job]
-    if not understood:
-        (*_, unread) = [one for one in work.unread if one.job == job]
-        return set() if unread.tables is None else drawn.tables - unread.tables
-    statement = understood[-1]
-    scans = modelled_scans(statement.statement)
-    missing = drawn.tables - {*scans, *statement.reads}
-    own, modelled = drawn.scans[drawn.target], scans[drawn.target]
-    whole = isinstance(statement.statement, Replace) or (
-        isinstance(statement.statement, Insert)
-        and statement.statement.overwrite
-        and statement.statement.where is None
-    )
-    if own != modelled and not (whole and own and (modelled or drawn.target in statement.reads)):
-        missing.add(drawn.target)
-    return missing
 
 
 def find_lost(seeds):

@@ -264,7 +264,7 @@ def main() -> None:
         if before is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         _run()
-    except KeyboardInterrupt:  # while an error is told
+    except KeyboardInterrupt:  # while an error message is printed
         sys.exit(130)
     finally:
         # what Python does at its end cannot be interrupted by an exception

@@ -77,7 +77,7 @@ def check_at_least(least: int, **numbers: int | None) -> None:
 
 
 def check_cores(cores: int | None) -> None:
-    """Raise an IsolitmusError if --cores is no number of processes that a machine can have."""
+    """Raise an IsolitmusError unless --cores is between 1 and `MOST_CORES`."""
     check_at_least(1, cores=cores)
     if cores is not None and cores > MOST_CORES:
         raise IsolitmusError(f"--cores is {cores}; expected an integer up to {MOST_CORES:,}")

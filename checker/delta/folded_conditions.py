@@ -15,13 +15,13 @@ from isolitmus.model.sql import query as qu
 from isolitmus.model.sql.conditions import columns_in, normalize, strict_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from isolitmus.checker.delta.read_set import Access
     from isolitmus.checker.templates.expression_formulas import Terms
     from isolitmus.model.sql import statement as st
 
-__all__ = ["Folded", "fold_access", "fold_condition", "has_null", "scan_left_out"]
+__all__ = ["Folded", "fold_access", "fold_condition", "has_null", "scans_left_out"]
 
 
 MOST_WAYS = 100
@@ -54,15 +54,18 @@ def fold_access(access: Access, terms: Terms) -> Folded:
     return fold_condition(None if access.doubtful else own, terms)
 
 
-def scan_left_out(access: Access, statement: st.Insert, terms: Terms) -> Any:
-    """Return the formula that Spark plans no scan for an access of an INSERT."""
+def scans_left_out(accesses: Sequence[Access], statement: st.Insert, terms: Terms) -> list[Any]:
+    """Return for each access of an INSERT the formula that Spark plans no scan for it."""
     z3 = terms.z3
     # another condition may leave a part of the plan without rows, and so without scans
-    every = [fold_condition(one, terms).perhaps for one in _in_query(statement.query)]
-    perhaps = z3.simplify(z3.Or(*every))
+    conditions = _in_query(statement.query) if accesses else ()
+    perhaps = z3.simplify(z3.Or(*(fold_condition(one, terms).perhaps for one in conditions)))
     if z3.is_false(perhaps):
-        return perhaps
-    return z3.Or(fold_access(access, terms).surely, z3.And(perhaps, terms.some("blind")))
+        return [perhaps] * len(accesses)
+    return [
+        z3.Or(fold_access(one, terms).surely, z3.And(perhaps, terms.some("blind")))
+        for one in accesses
+    ]
 
 
 def _in_query(query: qu.Query) -> Iterator[ex.Expr]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.delta.folded_conditions import fold_access, has_null, scan_left_out
+from isolitmus.checker.delta.folded_conditions import fold_access, has_null, scans_left_out
 from isolitmus.checker.delta.frame import FLAGS
 from isolitmus.checker.delta.identity_columns import high_water_marks
 from isolitmus.checker.delta.instance_headers import InstanceHeader
@@ -169,7 +169,7 @@ class DeltaInstance:
             return z3.BoolVal(isinstance(statement, st.Vacuum) or (self._defines and not reads))
         terms = self.template.terms
         scans = [one for one in self._accesses if one.tracked in ("predicate", "files")]
-        ways = [scan_left_out(access, statement, terms) for access in scans]
+        ways = scans_left_out(scans, statement, terms)
         if any(access.tracked == "plan" for access in self._accesses):
             ways.append(terms.some("blind"))
         return z3.simplify(z3.And(*ways))

@@ -218,7 +218,7 @@ def _differences(asked: _Question) -> Iterator[str]:
     where = f"{schema.columns[-1].name} = {literal(asked.run)}"
     where += f" AND ({asked.more})" if asked.more else ""
     every = ", ".join(f"c{k}" for k in range(len(query.columns)))
-    shown = ", ".join(f"c{k}" for k in asked.query.places)
+    shown = ", ".join(f"c{k}" for k in query.places)
     table = f"SELECT {own} FROM {schema.name} WHERE {where}"
     returned = f"SELECT {shown} FROM ({asked.text}) AS q({every})"
     yield f"{table} EXCEPT ALL {returned}"

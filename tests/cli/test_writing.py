@@ -323,7 +323,7 @@ def test_a_ctrl_c_while_the_command_starts_is_one_too(tmp_path, module, text):
     "place", ["isolitmus.cli.main._fail", "isolitmus.cli.output.warn", "threading._shutdown"]
 )
 def test_a_ctrl_c_while_the_command_ends_is_one_too(tmp_path, place):
-    """While an error is told, and while Python ends."""
+    """A Ctrl-C while an error message is printed, and while Python exits."""
     module, _, name = place.rpartition(".")
     (tmp_path / "end.py").write_text(
         f"import os, signal, sys, {module}\n"

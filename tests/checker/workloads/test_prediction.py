@@ -407,10 +407,14 @@ def test_a_condition_around_a_query_may_narrow_its_scan():
     assert (said.word, said.certain) == ("when", False)
 
 
-def test_a_condition_on_a_column_that_is_a_parameter_may_leave_no_scan():
+@pytest.mark.parametrize(
+    "where", ["part IS NOT NULL", "EXISTS (SELECT 1 FROM s WHERE s.id = v.part)"]
+)
+def test_a_condition_on_a_column_that_is_a_parameter_may_leave_no_scan(where):
     """Spark folds it if the parameter is NULL: the insert is a blind append then."""
-    counted = "SELECT count(*), 1, 0 FROM (SELECT :p AS part FROM t) AS v WHERE part IS NOT NULL"
-    text = f"[tables.t]\n{TABLES[1]}\n" + _job("a", "INSERT OVERWRITE t SELECT 0, 1, 0")
+    counted = f"SELECT count(*), 1, 0 FROM (SELECT :p AS part FROM t) AS v WHERE {where}"
+    text = "".join(f"[tables.{name}]\n{TABLES[1]}\n" for name in "ts")
+    text += _job("a", "INSERT OVERWRITE t SELECT 0, 1, 0")
     work = read_workload(text + _job("b", f"INSERT INTO t {counted}"), "folded")
     said = pair_of(work, *work.statements, protocol("delta-write-serializable")).proposal()
     assert (said.word, said.certain) == ("when", False)

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.delta.folded_conditions import fold_access, has_null, scans_left_out
+from isolitmus.checker.delta.folded_conditions import (
+    fold_access,
+    fold_condition,
+    has_null,
+    scans_left_out,
+)
 from isolitmus.checker.delta.frame import FLAGS
 from isolitmus.checker.delta.identity_columns import high_water_marks
 from isolitmus.checker.delta.instance_headers import InstanceHeader
@@ -28,7 +33,7 @@ from isolitmus.checker.templates.statement_template import are_in_one_partition
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
-from isolitmus.model.sql.conditions import may_be_optimized
+from isolitmus.model.sql.conditions import columns_in, disjuncts, may_be_optimized, normalize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,8 +141,35 @@ class DeltaInstance:
         if not certain:
             return terms.z3.BoolVal(False)
         data = () if access.whole else access.filters(self.template.schemas[access.table]).data
-        null = has_null(data, terms)
-        return said if terms.z3.is_false(null) else terms.z3.And(said, terms.z3.Not(null))
+        may_narrow = (self._may_narrow(access, part, row) for part in data)
+        may_fold = access.role != "match" and fold_access(access, terms).perhaps
+        either = terms.z3.Or(*may_narrow, may_fold)
+        return terms.z3.simplify(terms.z3.And(said, terms.z3.Not(either)))
+
+    def _may_narrow(self, access: Access, data_filter: ex.Expr, row: RowTerm) -> Any:
+        """Return the formula that a NULL may leave a filter of partitions of a data filter, which a
+        row does not pass.
+
+        Each disjunct without a partition column is then folded to FALSE.
+        """
+        terms, partitions = (
+            self.template.terms,
+            self.template.schemas[access.table].partition_indexes,
+        )
+        z3, null = terms.z3, has_null((data_filter,), terms)
+        if access.role == "match" or ex.subqueries(data_filter):
+            return null
+        folded, passed = [], []
+        for part in disjuncts(normalize(data_filter)):
+            by_partition = [column.index in partitions for column in columns_in(part)]
+            if not any(by_partition):
+                folded.append(fold_condition(part, terms).perhaps)
+            elif all(by_partition):
+                terms.exact, before = True, terms.exact
+                passes = self._holds(part, (row,))
+                passed += [passes] * terms.exact
+                terms.exact = terms.exact and before
+        return z3.And(bool(partitions), null, *folded, z3.Not(z3.Or(*passed)))
 
     def _holds(self, condition: ex.Expr | None, rows: Sequence[RowTerm | None]) -> Any:
         return self.template.terms.holds(condition, rows)
@@ -478,13 +510,17 @@ class DeltaInstance:
         if relation not in ("removes-meets-reads", "removes-meets-removes"):
             return None
         row = terms.row(schema, f"{schema.name} whose file goes")
-        # a dynamic overwrite records the partitions that it writes to
-        written = relation == "removes-meets-removes" and any(
-            access.tracked == "predicate" for access in self._accesses
-        )
+        # Reads are recorded as predicates of partitions: one that returned the removed file is met
+        # by each file that is added to its partition. A dynamic overwrite records the partitions
+        # that it writes to.
+        if relation == "removes-meets-reads":
+            by_partition = not isinstance(self.template.statement, st.Optimize)
+            by_partition = by_partition and not self._rewrites_all
+        else:
+            by_partition = any(access.tracked == "predicate" for access in self._accesses)
 
         def seen(added: RowTerm) -> Any:
-            here = z3.And(written, are_in_one_partition(terms, schema, added, row))
+            here = z3.And(by_partition, are_in_one_partition(terms, schema, added, row))
             return z3.And(z3.Not(self.blind), z3.Or(here, self._surely_recorded(added)))
 
         sources, known = self._source()

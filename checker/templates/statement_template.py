@@ -356,6 +356,16 @@ class Template:
                 return z3.Or(kept, *paired)
         return kept
 
+    def paired_with(self, row: RowTerm, table: str, source_row: RowTerm) -> Any:
+        """Return the formula that a MERGE's ON pairs a row with what its source makes of a row of
+        another table; false for other statements.
+        """
+        z3 = self.z3
+        if not isinstance(self.statement, st.Merge):
+            return z3.BoolVal(False)
+        made = self.made_of(table, source_row)
+        return z3.Or(*(z3.And(one.when, self._paired((row, one.values))) for one in made))
+
     def made_of(self, table: str, row: RowTerm) -> Iterator[GivenRow]:
         """Yield the rows that an INSERT's query or a MERGE's source makes of a row that it reads.
 

@@ -34,12 +34,13 @@ from isolitmus.checker.workloads.solver import LimitedSolver
 from isolitmus.model.errors import Disagreement, IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.sql.statement import Insert
+from isolitmus.model.sql.statement import Insert, Merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from isolitmus.checker.templates.expression_formulas import RowTerm
+    from isolitmus.checker.templates.statement_template import SourceRow
     from isolitmus.checker.workloads.instances import Participant
     from isolitmus.checker.workloads.pair_formulas import PairFormulas
     from isolitmus.checker.workloads.simple_examples import QuestionSolver
@@ -314,7 +315,12 @@ class AbortExamples:
             ]
         known = [len(role.terms.rows) for role in self.roles]
         applied = [len(role.terms.applications) for role in self.roles]
-        matches = [(self._spares(role, row), self._matches(role, row)) for role in self.roles]
+        sources = [(table, one) for table, one in model.rows if table != schema.name]
+        for _, source in sources:
+            told += self._fixed(model, source)
+        matches = [
+            (self._spares(role, row, sources), self._matches(role, row)) for role in self.roles
+        ]
         others = [
             one
             for role, many in zip(self.roles, known, strict=True)
@@ -327,21 +333,48 @@ class AbortExamples:
             for one in role.terms.applications[many:]
             if (sampled := role.sampled(one)) is not None
         ]
+        # a source row of this row's own leaves the first one as it is
+        unpaired = [] if first is None else _unpaired(self.roles, first, others)
         solver = LimitedSolver()
         solver.tell(*value_bounds(self.roles), *told)
         own = {term.value.get_id() for some in (row, *(one for _, one in others)) for term in some}
         usual = [u for v in terms.values if v.value.get_id() in own for u in v.usual]
+        merges = [
+            role for role in self.roles if isinstance(role.instance.template.statement, Merge)
+        ]
+        known_kinds: set[object] = set()
         for ways in product(*matches):
+            sparing = [
+                role
+                for role, way, (spared, _) in zip(self.roles, ways, matches, strict=True)
+                if way is spared
+            ]
+            wishes = [
+                *samples,
+                *unpaired,
+                *_unpaired(sparing, row, [*sources, *others]),
+                *(z3.Not(term.null) for term in row),
+                *usual,
+            ]
             with solver.within(*ways):
                 if not solver.possible():
                     continue
-                assert_softly(solver, [*samples, *(z3.Not(term.null) for term in row), *usual])
+                assert_softly(solver, wishes)
                 if not solver.possible():
                     continue
                 found = solver.model
-            for table, some in ((schema.name, row), *others):
-                with suppress(NoValue):
-                    yield table, self._values(found, table, some)
+            with suppress(NoValue):
+                values = self._values(found, schema.name, row)
+                yield schema.name, values
+                for table, source in others:
+                    paired = tuple(
+                        not found.has(one) for one in _unpaired(merges, row, [(table, source)])
+                    )
+                    # of source rows that are paired alike with one row, one is enough
+                    kind = (table, paired, values if any(paired) else ()) if merges else source
+                    if kind not in known_kinds:
+                        known_kinds.add(kind)
+                        yield table, self._values(found, table, source)
 
     def _values(self, model: Solution, table: str, row: RowTerm) -> Row:
         """Return the values of a row in a model."""
@@ -372,8 +405,27 @@ class AbortExamples:
         ]
         return self.asked.z3.Or(*reads, template.removes(row))
 
-    def _spares(self, role: Participant, row: RowTerm) -> Any:
-        """Return the formula that a statement does not remove or change the row."""
+    def _spares(self, role: Participant, row: RowTerm, sources: Sequence[SourceRow]) -> Any:
+        """Return the formula that a statement does not remove or change the row.
+
+        A MERGE with WHEN MATCHED changes no row that these rows of other tables leave unpaired.
+        """
         if isinstance(role.statement.statement, Insert) and not role.statement.statement.overwrite:
             return self.asked.z3.Not(self._matches(role, row))
-        return role.instance.template.keeps(row)
+        template = role.instance.template
+        kept = template.keeps(row)
+        if isinstance(template.statement, Merge) and template.statement.matched:
+            return self.asked.z3.And(kept, *_unpaired([role], row, sources))
+        return kept
+
+
+def _unpaired(
+    roles: Iterable[Participant], row: RowTerm, sources: Sequence[SourceRow]
+) -> list[Any]:
+    """Return formulas that MERGEs pair a row with none of these rows of other tables."""
+    templates = [role.instance.template for role in roles]
+    return [
+        one.z3.Not(one.paired_with(row, table, source))
+        for one in templates
+        for table, source in sources
+    ]

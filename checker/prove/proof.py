@@ -166,6 +166,9 @@ def prove(
             return Proof(question, tuple(steps), premises, monotonic() - start, holds=False)
     used = _used(steps, {axiom.name for axiom in question.b.axioms})
     took = frozenset[str]().union(*(step.took for step in used))
+    # wr and rw are relations of one version for each transaction, whatever the solver used
+    if not (question.every_version_read or question.b.needs.isdisjoint({"wr", "rw"})):
+        took |= {"snapshot"}
     needed = tuple(p for p in premises if p.name in took)
     return Proof(question, used, needed, monotonic() - start, holds=True)
 

@@ -108,6 +108,9 @@ def separate_unbounded(
             " any number without --transactions"
         )
     form = format_named(same_format(a, b))
+    if form.unsearched:
+        name = a.name if a.format == form.name else b.name
+        raise IsolitmusError(f"{name} is of format {form.name}: {form.unsearched}")
     if form.carry_out is not None and every_version_read:
         raise IsolitmusError(
             f"--every-version-read is about versions of a log, which format {form.name} does not"

@@ -9,7 +9,9 @@ import pytest
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.prove.arguments import Question
 from isolitmus.checker.prove.proof import prove
+from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.model.budget import Budget
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.specs import spec
 from isolitmus.specs.files.litmus_file import read_litmus
@@ -52,6 +54,23 @@ def each_in_one():
         for k, name in enumerate(names):
             marks = [pytest.mark.wide] if k != turn % len(names) else []
             yield pytest.param(name, premise, marks=marks)
+
+
+@pytest.mark.slow
+def test_a_proof_about_reads_supposes_one_version_even_if_the_solver_did_not_use_it():
+    """Otherwise a client that reads in a query of its own refutes the proof."""
+    no_lost_update = read(
+        '"No lost update"\nwith ww from versions\nirreflexive rw ; ww as no-lost-update', "mine"
+    )
+    answer = separate_unbounded("delta-serializable", no_lost_update)
+    assert answer.proved
+    assert "each of which reads one version" in answer.bound
+    assert "lost-update-by-client" in [test.litmus for test in answer.outside if test.fails]
+
+
+def test_a_format_that_is_not_searched_is_refused():
+    with pytest.raises(IsolitmusError, match="delta-rs-serializable is of format delta-rs"):
+        separate_unbounded("delta-rs-serializable", "read-committed")
 
 
 @pytest.mark.slow

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.diagnosis import run_example
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.execution.dependency_graph import graph
+from isolitmus.checker.execution.dependency_graph import dependency_edges, graph
+from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.checker.render.claims import claim_lines
 from isolitmus.checker.render.diagnosis import example_lines, general_lines
+from isolitmus.checker.render.history_notation import adya_notation
+from isolitmus.checker.render.page_parts import figure, render_template
 from isolitmus.checker.render.search_results import portrait_lines
 from isolitmus.checker.render.text_pictures import denotations, timeline
 from isolitmus.checker.render.verdicts import axiom_lines
@@ -17,32 +22,41 @@ from isolitmus.checker.search.portrait import portray
 from isolitmus.checker.search.separation import find_triviality
 from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import split_names
-from isolitmus.cli.output import progress, say, say_file, say_text, warn
+from isolitmus.cli.output import made_by_command, progress, say, say_file, say_text, warn
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
-from isolitmus.model.litmus import Litmus
+from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files import catalogue
+from isolitmus.specs.files.anomaly_file import anomalies_called, anomaly
 from isolitmus.specs.files.catalogue_titles import names_of_kind, tagged
+from isolitmus.specs.files.claims_file import claims
 from isolitmus.specs.files.exceptions_file import exception_of
 from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from isolitmus.checker.execution.denotation import SpecDenotation
+    from isolitmus.checker.render.page_parts import GraphFigure
     from isolitmus.checker.search.portrait import Portrait
     from isolitmus.cli.conversion import OutputForm
+    from isolitmus.model.anomaly import TransactionKind
     from isolitmus.model.budget import Budget
     from isolitmus.model.dependency_graph import DependencyGraph
-    from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
 
 __all__ = ["Entry", "show_entries"]
 
-PROSE = ("engine", "exception")
+KIND_WORDS: Mapping[TransactionKind, str] = {
+    "statements": "a transaction is one statement of Delta",
+    "clients": "a client of Delta that reads, then writes",
+    "scans": "transactions of several statements under locks",
+}
+"""What a transaction is in a test of an anomaly."""
+PROSE = ("engine", "exception", "anomaly")
 """Kinds whose text is wrapped; that of the others is a file."""
 
 
@@ -71,7 +85,9 @@ class Entry(GraphResult, Tabular):
             )
         seen = graph(self.test)
         return (
-            replace(seen, edges=tuple(self.denoted.frame.edges())) if self.denoted.values else seen
+            replace(seen, edges=tuple(self.denoted.frame.edges()))
+            if self.denoted.values or self.kind == "anomaly"
+            else seen
         )
 
     @property
@@ -79,6 +95,26 @@ class Entry(GraphResult, Tabular):
         """Entry as a record of the catalogue."""
         columns = ("name", "kind", "title", "source")
         return Records(columns, (tuple(getattr(self, column) for column in columns),))
+
+    @property
+    def figure(self) -> GraphFigure | None:
+        """Picture of a litmus test's dependencies, with the reasons of its edges."""
+        if self.test is None or self.denoted is None:
+            return None
+        frame = self.denoted.frame
+        return figure(dict.fromkeys(frame.nodes, ""), dependency_edges(frame))
+
+    def to_markdown(self) -> str:
+        """Return the entry as a section of Markdown, with its picture as a Mermaid diagram."""
+        source = [f"Source: {self.source}", ""] if self.source else []
+        drawn = [] if self.test is None else _fenced(self.graph.to_mermaid(), "mermaid")
+        head = [f"## {self.title}", "", f"`{self.name}` ({self.kind})", ""]
+        return "\n".join((*head, *source, *_fenced(self.text, ""), *drawn))
+
+    @staticmethod
+    def to_html(entries: Sequence[Entry]) -> str:
+        """Return a page with these entries."""
+        return render_template("entry.html.j2", entries=entries, made=made_by_command())
 
     def to_json(self) -> dict[str, object]:
         """Return the entry as a JSON object, without the parts that it does not have."""
@@ -97,6 +133,13 @@ class Entry(GraphResult, Tabular):
         if self.carried is not None:
             document |= {"replays": self.carried.documents, **self.carried.aside}
         return document
+
+
+def _fenced(text: str, language: str) -> list[str]:
+    """Return the lines of a code block of Markdown, with a fence that the text does not have."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return [f"{fence}{language}", text.rstrip("\n"), fence, ""]
 
 
 def show_entries(
@@ -163,7 +206,13 @@ def _list(kind: str, entries: list[Entry], budget: Budget, tag: str | None) -> L
 
 
 def _one(name: str) -> Entry:
-    """Return the entry of a name, error class or file; raise UnknownName if there is none."""
+    """Return the entry of a name, synonym, error class, claim or file.
+
+    Raises
+    ------
+    UnknownName
+        If there is none, or if several have the name.
+    """
     name = catalogue.databricks_protocol(name)
     plain, _, _ = name.partition("@")  # a runtime may follow the name
     for kind, read in READERS.items():
@@ -175,6 +224,16 @@ def _one(name: str) -> Entry:
         return _spec("protocol" if catalogue.spec(name).promises else "level")(name)
     if name.endswith(".toml"):
         return _litmus(name)
+    meanings: list[tuple[str, Callable[[str], Entry]]] = [
+        (one.name, _anomaly) for one in anomalies_called(name)
+    ]
+    if (meant := catalogue.meant_spec(name)) is not None:
+        meanings.append((meant, READERS["levels"]))
+    if len(meanings) > 1:
+        names = " or ".join(f"isolitmus show {meant}" for meant, _ in meanings)
+        raise UnknownName(f"'{name}' has {len(meanings)} meanings; {names}")
+    for meant, read in meanings:
+        return read(meant)
     known = [known for kind in READERS for known in names_of_kind(kind)]
     raise UnknownName(f"unknown name '{name}'{near(name, [*known, *READERS])}")
 
@@ -241,6 +300,40 @@ def _engine(name: str) -> Entry:
     return Entry(engine.name, "engine", engine.title, "", engine.title)
 
 
+def _anomaly(name: str) -> Entry:
+    """Return the entry of an anomaly: definition, smallest history, levels, tests in real SQL."""
+    known = anomaly(name)
+    lines = [f"Also called: {', '.join(known.synonyms)}."] if known.synonyms else []
+    lines += ["", known.means]
+    history = None
+    if known.history:
+        history = catalogue.litmus(known.history)
+        assert isinstance(history, HistoryTest)
+        verdicts = {
+            level: str(check_history(history.history, catalogue.level(level)))
+            for level in catalogue.levels()
+        }
+        lines += ["", f"Smallest history ({known.history}): {adya_notation(history.history)}"]
+        for word in ("forbidden", "allowed"):
+            names = [level for level, verdict in verdicts.items() if verdict == word]
+            lines += [f"{word.capitalize()} by: {', '.join(names)}."] if names else []
+    if known.absent:
+        lines += ["", f"Axiom that forbids it: {known.absent}"]
+    lines += ["", "In real SQL:" if known.tests else f"Not run on an engine: {known.no_run}."]
+    for test in known.tests:
+        condition = f", when {test.when}" if test.when else ""
+        lines.append(f"  isolitmus run {test.litmus}   ({KIND_WORDS[test.kind]}{condition})")
+    return Entry(known.name, "anomaly", known.title, known.source, "\n".join(lines), test=history)
+
+
+def _claim(name: str) -> Entry:
+    known = claims()[name]
+    _, _, *lines = claim_lines(known)
+    source = f"{', '.join(known.editions)}: {known.where}"
+    text = "\n".join((f"Verdict: {known.verdict}", *(line[2:] for line in lines)))
+    return Entry(name, "claim", known.says, source, text)
+
+
 def _exception(name: str) -> Entry:
     """Return the entry of an exception: check, error classes, and the run of its first example."""
     known = exception_of(name)
@@ -269,6 +362,8 @@ READERS: dict[str, Callable[[str], Entry]] = {
     "workloads": _workload,
     "engines": _engine,
     "exceptions": _exception,
+    "anomalies": _anomaly,
+    "claims": _claim,
 }
 """Readers of entries by kind."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.dependency_graph import DependencyGraph
 
-__all__ = ["PICTURES", "TABLES", "OutputForm", "OutputForms"]
+__all__ = ["DOCUMENTS", "PICTURES", "TABLES", "OutputForm", "OutputForms"]
 
 PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "svg": lambda graph: graph.to_svg(),
@@ -28,6 +28,11 @@ PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
 """Writers of a dependency graph as a picture, by form."""
 TABLES: Mapping[str, Callable[[Records], str]] = {"csv": Records.to_csv}
 """Writers of records as a table, by form."""
+DOCUMENTS: Mapping[str, Callable[[Sequence[Any]], str]] = {
+    "html": lambda results: type(results[0]).to_html(results),
+    "markdown": lambda results: "\n".join(result.to_markdown() for result in results),
+}
+"""Writers of results as a document, by form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,9 @@ class OutputForm:
             case word if word in TABLES:
                 every = Records.together(result.records for result in results)
                 say_file(TABLES[word](every).rstrip("\n"))
+            case word if word in DOCUMENTS:
+                if results:
+                    say_file(DOCUMENTS[word](results).rstrip("\n"))
             case word:
                 self.refuse(len(results))
                 graph = results[0].graph
@@ -71,7 +79,7 @@ class OutputForm:
 
 
 class OutputForms:
-    """Output forms of a verb: some of PICTURES and TABLES, and always JSON."""
+    """Output forms of a verb: some of PICTURES, DOCUMENTS and TABLES, and always JSON."""
 
     def __init__(self, *words: str) -> None:
         self.words = (*words, "json")
@@ -87,6 +95,7 @@ class OutputForms:
         """
         kinds = [
             *(["a picture of the dependencies"] if PICTURES.keys() & self.words else []),
+            *(["a document"] if DOCUMENTS.keys() & self.words else []),
             *(["a table"] if TABLES.keys() & self.words else []),
             "the document of --json",
         ]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.execution.run_result import run as predict
 from isolitmus.checker.render.expectation_report import expected_protocols
 from isolitmus.checker.render.text_pictures import markdown_grid
+from isolitmus.cli.conversion import PICTURES, OutputForms
 from isolitmus.cli.engine_runs import MODEL, EngineRun, EngineTask, refuse_engines, run_tasks
 from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
 from isolitmus.cli.output import Refusal, print_json, progress, say, say_text
@@ -24,11 +26,13 @@ from isolitmus.specs.registries.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isolitmus.cli.conversion import OutputForm
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
 __all__ = ["run"]
 
+FORMS = OutputForms(*PICTURES)
 ABSTRACT = "an abstract history, which no engine can run; use isolitmus check"
 
 
@@ -66,6 +70,7 @@ def run(
     ] = False,
     time: Time = None,
     memory: Memory = None,
+    as_: Annotated[str | None, FORMS.option] = None,
     as_json: Json = False,
 ) -> int:
     """Each run is compared with what its file expects and, on an engine, with the model. Tests that
@@ -84,6 +89,8 @@ def run(
 
     """
     within = read_budget(time, memory)
+    form = FORMS.chosen(as_, as_json=as_json)
+    as_json = form.word == "json"
     specs = (
         None if protocol is None else [read_protocol(p) for p in split_names("protocol", protocol)]
     )
@@ -98,6 +105,8 @@ def run(
                 "--interleavings runs on the model; leave out --engine, --table and --at-once"
             )
         return _interleaved(tests, specs, within, as_json=as_json)
+    if form.draws:
+        return _draw(tests, specs, carriers, form)
     done = EngineRun()
     tasks: list[EngineTask] = []
     try:
@@ -155,6 +164,25 @@ def _interleave(
             found.append(answer.to_json())
             if not quiet:
                 say_text(str(answer))
+
+
+def _draw(tests: list[str], specs: list[Spec] | None, carriers: list[str], form: OutputForm) -> int:
+    """Draw the dependencies of one test's run on the model under one protocol."""
+    if carriers != [MODEL]:
+        raise IsolitmusError(f"--as {form.word} draws a run of the model; leave out --engine")
+    files = [path for name in tests for path in litmus_files(name)]
+    form.refuse(len(files))
+    test = litmus(files[0])
+    if not isinstance(test, Litmus):
+        raise IsolitmusError(f"{test.name}: {ABSTRACT}")
+    under = specs or expected_protocols(test, MODEL)
+    if len(under) > 1:
+        raise IsolitmusError(
+            f"--as {form.word} draws one run, and {test.name} has {len(under)}; add --protocol"
+            f" {under[0].name}"
+        )
+    form.show([predict(test, under[0])], lambda: None)
+    return 0
 
 
 def _close(done: EngineRun, *, as_json: bool, as_table: bool, whole: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
+from isolitmus.cli.conversion import DOCUMENTS, PICTURES, TABLES, OutputForms
 from isolitmus.cli.options import Json, Memory, Time, read_budget
 from isolitmus.cli.output import say, warn
 from isolitmus.model.errors import IsolitmusError, Limit
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "show"]
 
-FORMS = OutputForms(*PICTURES, *TABLES)
+FORMS = OutputForms(*PICTURES, *DOCUMENTS, *TABLES)
 KINDS = {
     "levels": "what histories an isolation level allows",
     "protocols": "what an engine checks at a commit",
@@ -38,6 +38,8 @@ KINDS = {
     "workloads": "jobs with parameters, for predict and robust",
     "engines": "what can run litmus tests",
     "exceptions": "conflicts that Delta reports, with cause and remedy",
+    "anomalies": "what can go wrong, by the names that people use",
+    "claims": "sentences of documents, with verdicts",
 }
 """Kinds of the catalogue, each with a description."""
 
@@ -86,6 +88,7 @@ def show(
       isolitmus show levels
       isolitmus show litmus --tag lost-update
       isolitmus show snapshot-isolation
+      isolitmus show "lost update"
       isolitmus show ConcurrentAppendException
 
     """

@@ -35,6 +35,7 @@ from isolitmus.checker.execution.serial_orders import (
     explain_serially,
     strongest_explanations,
 )
+from isolitmus.checker.judge.anomalies import anomaly_names, cycle_anomalies
 from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.model.dependency_graph import GraphResult
@@ -242,6 +243,23 @@ class RunResult(PageResult, GraphResult, Tabular):
         return {name: self.verdict(level(name)) for name in levels(log)}
 
     @cached_property
+    def anomalies(self) -> tuple[str, ...]:
+        """Names of the anomalies of a run that is not serializable: those of its cycles.
+
+        Examples
+        --------
+        >>> run("write-skew-two-tables", "delta-serializable").anomalies
+        ('write skew (G2)',)
+        >>> run("reorder", "delta-write-serializable").anomalies
+        ()
+        """
+        verdict = self.levels.get("serializable")
+        if not isinstance(verdict, Forbidden):
+            return ()
+        cycles = cycle_anomalies(self.frame) if self.frame is not None else ()
+        return tuple(dict.fromkeys((*anomaly_names(verdict), *cycles)))
+
+    @cached_property
     def explained(self) -> Mapping[str, Explanation]:
         """Serial explanations of the run, by level that forbids it for its conflicts."""
         execution, _ = self._retraced
@@ -356,6 +374,7 @@ class RunResult(PageResult, GraphResult, Tabular):
             "serial": list(self.serial.orders),
             "unexplained": list(self.serial.unexplained),
             **({"breaks": list(self.breaks or ())} if self.litmus.postconditions else {}),
+            "anomalies": list(self.anomalies),
             "levels": {name: str(verdict) for name, verdict in self.levels.items()},
             "explained": {name: one.to_json() for name, one in self.explained.items()},
             "expected": self.expected,

@@ -9,6 +9,7 @@ models with atomic visibility, CONCUR 2015); the session guarantees are Terry's 
 
 from __future__ import annotations
 
+from itertools import islice, pairwise, product
 from typing import TYPE_CHECKING
 
 from isolitmus.model.verdict import Forbidden
@@ -16,10 +17,18 @@ from isolitmus.model.verdict import Forbidden
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.model.frame import Frame
     from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["DISAGREEMENT", "FLAWS", "anomaly_names", "anomaly_of", "missed_anomaly"]
+__all__ = [
+    "DISAGREEMENT",
+    "FLAWS",
+    "anomaly_names",
+    "anomaly_of",
+    "cycle_anomalies",
+    "missed_anomaly",
+]
 
 FLAWS = {
     "thin-air-read": "thin-air read",
@@ -67,6 +76,9 @@ IN_TIME = (
 """Anomalies with real time in the cycle, by number of anti-dependencies."""
 DISAGREEMENT = "readers that disagree on an order"
 """Name for several reads of older versions than those that their readers see."""
+DEPENDENCIES = ("so", "wr", "ww", "rw")
+LONGEST_CYCLE = 4
+MOST_CYCLES = 200
 ITEMS = {"version overwritten", "overwritten", "recorded missed", "recorded missed all"}
 """Kinds of reasons of anti-dependencies of an item, not of a predicate."""
 
@@ -116,7 +128,7 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
     kinds = [edge.kind for edge in cycle]
     if "intermediate" in kinds:
         return FLAWS["intermediate-read"]
-    if not kinds or not {*kinds} <= {"so", "wr", "ww", "rw", "rt"}:
+    if not kinds or not {*kinds} <= {*DEPENDENCIES, "rt"}:
         return ""
     if "rt" in kinds:
         return IN_TIME[min(kinds.count("rw"), 2)]
@@ -132,6 +144,34 @@ def anomaly_of(cycle: Sequence[Edge]) -> str:
     if len(misses) == 2 and {*kinds} <= {"so", "wr", "rw"}:
         return "long fork"
     return "anti-dependency cycle (G-nonadjacent)"
+
+
+def cycle_anomalies(frame: Frame) -> tuple[str, ...]:
+    """Return the names of the anomalies in all cycles of up to four dependencies of a frame.
+
+    A verdict names the cycle that it found; a run may have others.
+
+    Examples
+    --------
+    >>> from isolitmus.checker.execution.run_result import run
+    >>> cycle_anomalies(run("lost-update-by-client", "delta-serializable").frame)
+    ('lost update', 'non-repeatable read')
+    """
+    import networkx as nx
+
+    dependencies = nx.MultiDiGraph()
+    for edge in frame.edges():
+        if edge.kind in DEPENDENCIES:
+            dependencies.add_edge(edge.source, edge.target, edge=edge)
+    names = set()
+    cycles = nx.simple_cycles(nx.DiGraph(dependencies), length_bound=LONGEST_CYCLE)
+    for cycle in islice(cycles, MOST_CYCLES):
+        steps = pairwise([*cycle, cycle[0]])
+        parallel = [
+            [data["edge"] for data in dependencies.get_edge_data(*step).values()] for step in steps
+        ]
+        names |= {anomaly_of(edges) for edges in product(*parallel)}
+    return tuple(sorted(names - {""}))
 
 
 def missed_anomaly(miss: Edge, way: Sequence[Edge], *, ordered: bool = False) -> str:

@@ -98,6 +98,8 @@ class ComparedRun:
         for table, rows in run.tables.items():
             yield f"{table} at the end: {' '.join(map(show_row, rows)) or 'no rows'}"
         yield serial_words(judged.serial.orders, judged.serial.unexplained)
+        if judged.anomalies:
+            yield f"Not serializable: {', '.join(judged.anomalies)}"
         if judged.breaks:
             yield f"Violated postconditions: {', '.join(judged.breaks)}"
         for verdict in ("allowed", "forbidden", "silent", "unknown"):

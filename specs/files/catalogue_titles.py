@@ -42,6 +42,14 @@ def names_of_kind(kind: str) -> list[str]:
         from isolitmus.specs.files.exceptions_file import exception_table
 
         return list(exception_table().every)
+    if kind == "anomalies":
+        from isolitmus.specs.files.anomaly_file import anomalies
+
+        return list(anomalies())
+    if kind == "claims":
+        from isolitmus.specs.files.claims_file import claims
+
+        return list(claims())
     return list(shipped_files(cast("Folder", kind)))
 
 
@@ -62,6 +70,14 @@ def titles_of_kind(kind: str, only: Sequence[str] | None = None) -> Iterator[tup
             from isolitmus.specs.files.exceptions_file import exception_table
 
             yield name, exception_table().every[name].title
+        elif kind == "anomalies":
+            from isolitmus.specs.files.anomaly_file import anomalies
+
+            yield name, anomalies()[name].title
+        elif kind == "claims":
+            from isolitmus.specs.files.claims_file import claims
+
+            yield name, claims()[name].says
         else:
             yield name, _title(shipped_files(cast("Folder", kind))[name])
 

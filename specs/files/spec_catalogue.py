@@ -13,6 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isolitmus.model.anomaly import plain_name
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
 from isolitmus.model.spec import Spec
@@ -35,6 +36,7 @@ __all__ = [
     "format_of_file",
     "level",
     "levels",
+    "meant_spec",
     "name_text",
     "protocol",
     "protocol_names",
@@ -324,6 +326,19 @@ def spec(name: SpecLike) -> Spec:
     return _find(name, "level or protocol", ("levels", "protocols"))
 
 
+def meant_spec(name: str, folders: tuple[Folder, ...] = ("levels",)) -> str | None:
+    """Return the shipped spec whose name differs in case, spaces and hyphens only; else None.
+
+    Examples
+    --------
+    >>> meant_spec("WriteSerializable"), meant_spec("SNAPSHOT ISOLATION"), meant_spec("serialised")
+    ('write-serializable', 'snapshot-isolation', None)
+    """
+    wanted = plain_name(name)
+    known = (known for folder in folders for known in shipped_files(folder))
+    return next((known for known in known if plain_name(known) == wanted), None)
+
+
 def name_text(name: object) -> str:
     """Return a name or path as a string; IsolitmusError for anything else."""
     if not isinstance(name, (str, PathLike)):
@@ -345,6 +360,8 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
     if "protocols" in folders:
         name = databricks_protocol(name)
     plain, _, runtime = name.partition("@")
+    if plain not in known:
+        plain = meant_spec(plain, folders) or plain
     if plain not in known:
         family = f"{plain.partition('-')[0]}-"
         usual = [

@@ -227,6 +227,8 @@ def _one(name: str) -> Entry:
     meanings: list[tuple[str, Callable[[str], Entry]]] = [
         (one.name, _anomaly) for one in anomalies_called(name)
     ]
+    if name.startswith("without-"):
+        return READERS["levels"](name)
     if (meant := catalogue.meant_spec(name)) is not None:
         meanings.append((meant, READERS["levels"]))
     if len(meanings) > 1:
@@ -318,7 +320,7 @@ def _anomaly(name: str) -> Entry:
             names = [level for level, verdict in verdicts.items() if verdict == word]
             lines += [f"{word.capitalize()} by: {', '.join(names)}."] if names else []
     if known.absent:
-        lines += ["", f"Axiom that forbids it: {known.absent}"]
+        lines += ["", f"Axiom that forbids it: {known.absent} (level without-{known.name})"]
     lines += ["", "In real SQL:" if known.tests else f"Not run on an engine: {known.no_run}."]
     for test in known.tests:
         condition = f", when {test.when}" if test.when else ""

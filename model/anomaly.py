@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Anomaly", "AnomalyTest", "TransactionKind", "plain_name"]
+__all__ = ["Anomaly", "AnomalyTest", "EngineLevel", "TransactionKind", "plain_name"]
 
 TransactionKind = Literal["statements", "clients", "scans"]
 """What a transaction is in a test: one statement of Delta; a client that reads, then writes; or
@@ -76,3 +76,18 @@ class Anomaly:
     def names(self) -> tuple[str, ...]:
         """All its names, as ``plain_name`` gives them."""
         return tuple(dict.fromkeys(map(plain_name, (self.name, self.title, *self.synonyms))))
+
+
+@dataclass(frozen=True, slots=True)
+class EngineLevel:
+    """Row of the table of engines: an engine at a level, or what a text says of one."""
+
+    title: str
+    protocol: str
+    transaction: TransactionKind
+    engine: str
+    """Engine whose recorded runs count; empty if the row is of a text."""
+    release: str
+    """What the version of a recorded run has to contain."""
+    text: str
+    """Title of the text; empty if an engine was run."""

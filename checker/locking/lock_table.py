@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from isolitmus.checker.locking.row_versions import Position
 
 __all__ = ["Circle", "Lock", "LockTable", "Resource", "find_deadlock_victim"]
@@ -210,6 +212,17 @@ class LockTable:
     def at(self, place: Resource) -> list[Lock]:
         """Return the locks on a resource, in the order in which they were granted."""
         return [lock for lock in self.held if lock.place == place]
+
+    def held_state(self, *, ordered: bool) -> Hashable:
+        """Return the held locks with their counts; if ``ordered``, with the order of the grants on
+        each resource, by which Derby looks for a cycle.
+        """
+        if not ordered:
+            return frozenset(self.held.items())
+        grants: dict[Resource, list[tuple[Lock, int]]] = {}
+        for lock, count in self.held.items():
+            grants.setdefault(lock.place, []).append((lock, count))
+        return frozenset((place, tuple(locks)) for place, locks in grants.items())
 
     def weight(self, owner: str) -> int:
         """Return the number of locks a transaction holds, counted as often as they were granted."""

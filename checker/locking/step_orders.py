@@ -151,7 +151,7 @@ class FreeWalk(Simulation):
             for name, session in self.sessions.items()
         )
         past = tuple(map(table_rows, self.states)) if versions else ()
-        held = frozenset(locks.held.items())
+        held = locks.held_state(ordered=self.work.rules.victim == "fewest-locks")
         return rows, sessions, held, locks.asked, past, self.remembered()
 
     @property
@@ -211,7 +211,7 @@ class JudgedWalk(Simulation):
         return (
             rows,
             tuple(_session(session, times) for session in sessions),
-            frozenset(locks.held.items()),
+            locks.held_state(ordered=self.work.rules.victim == "fewest-locks"),
             locks.asked,
             ended,
             self.remembered(),

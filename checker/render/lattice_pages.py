@@ -25,6 +25,8 @@ from isolitmus.checker.render.notebook import THEMES
 from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.verdicts import axiom_lines
 from isolitmus.checker.search.lattice import node_name
+from isolitmus.specs.files.anomaly_file import anomalies as named_anomalies
+from isolitmus.specs.files.catalogue import levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,6 +85,10 @@ HEADINGS = {"abstract": "On abstract histories", "table": "On tables"}
 """Headings of the search spaces in the pages of the levels."""
 
 
+ALLOWED = {"allowed": "yes", "forbidden": "no"}
+"""Cell of the table of anomalies: does the level allow the anomaly?"""
+
+
 def levels_pages(
     found: Lattices,
     specs: Sequence[Spec],
@@ -110,7 +116,11 @@ def levels_pages(
     place = {name: k for lattice in found.lattices for k, name in enumerate(lattice.ordered)}
     ordered = sorted(specs, key=lambda spec: (place.get(spec.name, len(place)), spec.name))
     said = anomaly_verdicts(ordered, anomalies)
+    names = {test.name for test in anomalies}
     context = {
+        "canonical": levels(),
+        "named_anomalies": [one for one in named_anomalies().values() if one.history in names],
+        "allowed": lambda one, level: ALLOWED.get(said.get((level, one.history), ""), "–"),
         "found": found,
         "specs": ordered,
         "anomalies": anomalies,
@@ -157,7 +167,8 @@ def _below(found: Lattices, name: str, universe: str) -> str:
 def _names_by(said: Mapping[tuple[str, str], str], test: HistoryTest, verdict: str) -> str:
     """Return the levels that give a history this verdict; ``none`` if no level does."""
     names = [name for (name, of), word in said.items() if of == test.name and word == verdict]
-    return ", ".join(names) or "none"
+    canonical = [name for name in levels() if name in names]
+    return ", ".join(dict.fromkeys((*canonical, *names))) or "none"
 
 
 def anomaly_verdicts(

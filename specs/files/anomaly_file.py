@@ -1,11 +1,19 @@
-"""Reader of the anomalies and of the topics of litmus tests: ``anomalies.toml``."""
+"""Reader of ``anomalies.toml``: anomalies, topics of litmus tests, and the rows of the table of
+engines.
+"""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from isolitmus.model.anomaly import Anomaly, AnomalyTest, TransactionKind, plain_name
+from isolitmus.model.anomaly import (
+    Anomaly,
+    AnomalyTest,
+    EngineLevel,
+    TransactionKind,
+    plain_name,
+)
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.toml_reader import Source
@@ -15,12 +23,30 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["anomalies", "anomalies_called", "anomaly", "read_anomalies", "tag_meanings"]
+__all__ = [
+    "AnomalyTable",
+    "anomalies",
+    "anomalies_called",
+    "anomaly",
+    "anomaly_table",
+    "read_anomalies",
+    "tag_meanings",
+]
 
 FILE = HOME / "anomalies.toml"
 KINDS: tuple[TransactionKind, ...] = get_args(TransactionKind)
 TEXTS = ("title", "means", "source", "absent", "history", "heading", "no_run")
 KEYS = (*TEXTS, *KINDS, "synonyms", "cycles", "levels", "unexplained")
+ROW = ("title", "protocol", "transaction", "engine", "release", "text")
+
+
+class AnomalyTable(NamedTuple):
+    """Contents of the file."""
+
+    anomalies: dict[str, Anomaly]
+    topics: dict[str, str]
+    """Topics of litmus tests, each with its meaning."""
+    rows: tuple[EngineLevel, ...]
 
 
 def anomalies() -> Mapping[str, Anomaly]:
@@ -31,7 +57,7 @@ def anomalies() -> Mapping[str, Anomaly]:
     >>> anomalies()["lost-update"].synonyms
     ('P4', 'lost write')
     """
-    return _shipped()[0]
+    return anomaly_table().anomalies
 
 
 def tag_meanings() -> Mapping[str, str]:
@@ -42,8 +68,8 @@ def tag_meanings() -> Mapping[str, str]:
     >>> tag_meanings()["lost-update"], tag_meanings()["merge"]
     ('Lost update', 'MERGE')
     """
-    known, topics = _shipped()
-    return {name: one.title for name, one in known.items()} | dict(topics)
+    table = anomaly_table()
+    return {name: one.title for name, one in table.anomalies.items()} | table.topics
 
 
 def anomalies_called(name: str) -> tuple[Anomaly, ...]:
@@ -85,20 +111,45 @@ def anomaly(name: str) -> Anomaly:
     return matching[0]
 
 
-def read_anomalies(text: str, label: str) -> tuple[dict[str, Anomaly], dict[str, str]]:
-    """Return the anomalies and the topics of a text; LitmusError says what is wrong."""
+@cache
+def anomaly_table() -> AnomalyTable:
+    """Return the shipped anomalies, topics and rows.
+
+    Examples
+    --------
+    >>> anomaly_table().rows[0].title
+    'Delta, Serializable'
+    """
+    return read_anomalies(read_text(FILE, LitmusError), FILE.name)
+
+
+def read_anomalies(text: str, label: str) -> AnomalyTable:
+    """Return the contents of a text; LitmusError says what is wrong."""
     document = Source(label, text).node()
     topics = document.inner("topics", {})
     meanings = {topic: topics.get(topic, str) for topic in topics.table()}
-    entries = {name: node for name, node in document.items() if name != "topics"}
+    entries = {name: node for name, node in document.items() if name not in {"topics", "rows"}}
     for topic in meanings.keys() & entries.keys():
         topics.refuse(f"'{topic}' is a topic and an anomaly", topics.under(topic))
-    return {name: _anomaly(name, node) for name, node in entries.items()}, meanings
+    rows = tuple(map(_row, document.entries("rows", ROW))) if "rows" in document else ()
+    return AnomalyTable(
+        {name: _anomaly(name, node) for name, node in entries.items()}, meanings, rows
+    )
 
 
-@cache
-def _shipped() -> tuple[dict[str, Anomaly], dict[str, str]]:
-    return read_anomalies(read_text(FILE, LitmusError), FILE.name)
+def _row(node: Node) -> EngineLevel:
+    protocol, transaction = node.get("protocol", str), node.get("transaction", str)
+    if protocol not in (known := shipped_files("protocols")):
+        node.refuse(f"unknown protocol '{protocol}'{near(protocol, known)}", node.under("protocol"))
+    if transaction not in KINDS:
+        node.refuse(
+            f"{node.under('transaction')} is '{transaction}'; expected {', '.join(KINDS)}",
+            node.under("transaction"),
+        )
+    engine, release, text = (node.get(key, str, "") for key in ("engine", "release", "text"))
+    if bool(engine) == bool(text) or bool(engine) != bool(release):
+        node.refuse(f"{node} needs 'engine' and 'release', or 'text', and not both")
+    return EngineLevel(node.get("title", str), protocol, transaction, engine, release, text)
 
 
 def _anomaly(name: str, node: Node) -> Anomaly:

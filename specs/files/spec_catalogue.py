@@ -18,6 +18,7 @@ from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
 from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
+from isolitmus.specs.files.anomaly_file import anomalies
 from isolitmus.specs.language.parser import read
 from isolitmus.specs.registries.formats import SHIPPED, format_named, log_of_format
 
@@ -360,6 +361,8 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
     if "protocols" in folders:
         name = databricks_protocol(name)
     plain, _, runtime = name.partition("@")
+    if plain not in known and (without := _without_anomaly(plain)) is not None:
+        return without
     if plain not in known:
         plain = meant_spec(plain, folders) or plain
     if plain not in known:
@@ -371,6 +374,27 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
         ]
         raise UnknownName(f"unknown {what} '{plain}'{near(plain, usual) or near(plain, known)}")
     return _read_shipped(known[plain], runtime or None)
+
+
+WITHOUT = "without-"
+"""Start of the name of the level that only forbids an anomaly, such as ``without-lost-update``."""
+
+
+@cache
+def _without_anomaly(name: str) -> Spec | None:
+    """Return the level that is named after an anomaly and only has its axiom, or None."""
+    anomaly = anomalies().get(name.removeprefix(WITHOUT)) if name.startswith(WITHOUT) else None
+    if anomaly is None or not anomaly.absent:
+        return None
+    text = f"""\
+"Without {anomaly.title.lower()}"
+
+(* {anomaly.source} *)
+
+with ww from versions
+{anomaly.absent} as no-{anomaly.name}
+"""
+    return read(text, name)
 
 
 @cache

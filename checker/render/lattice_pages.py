@@ -117,8 +117,10 @@ def levels_pages(
     ordered = sorted(specs, key=lambda spec: (place.get(spec.name, len(place)), spec.name))
     said = anomaly_verdicts(ordered, anomalies)
     names = {test.name for test in anomalies}
+    judged = {name for (name, _), verdict in said.items() if verdict in ALLOWED}
+    canonical = [spec.name for spec in ordered if spec.name in judged & {*levels()}]
     context = {
-        "canonical": levels(),
+        "canonical": canonical,
         "named_anomalies": [one for one in named_anomalies().values() if one.history in names],
         "allowed": lambda one, level: ALLOWED.get(said.get((level, one.history), ""), "–"),
         "found": found,
@@ -134,7 +136,7 @@ def levels_pages(
             f"[{name}]({name}.md)" for name in names
         ),
         "below": lambda name, universe: _below(found, name, universe),
-        "by": lambda test, verdict: _names_by(said, test, verdict),
+        "by": lambda test, verdict: _names_by(said, canonical, test, verdict),
         "linear": lambda test: adya_notation(test.history),
         "told": lambda one: f"`{one_line_of(one.test)}`{origin_words(one)}" if one.test else "",
         "forward": forward_words,
@@ -164,11 +166,13 @@ def _below(found: Lattices, name: str, universe: str) -> str:
     return ""
 
 
-def _names_by(said: Mapping[tuple[str, str], str], test: HistoryTest, verdict: str) -> str:
-    """Return the levels that give a history this verdict; ``none`` if no level does."""
+def _names_by(
+    said: Mapping[tuple[str, str], str], first: Sequence[str], test: HistoryTest, verdict: str
+) -> str:
+    """Return the levels that give a history this verdict, some first; ``none`` if none does."""
     names = [name for (name, of), word in said.items() if of == test.name and word == verdict]
-    canonical = [name for name in levels() if name in names]
-    return ", ".join(dict.fromkeys((*canonical, *names))) or "none"
+    usual = [name for name in first if name in names]
+    return ", ".join(dict.fromkeys((*usual, *names))) or "none"
 
 
 def anomaly_verdicts(

@@ -8,8 +8,7 @@ import typer
 
 from isolitmus.cli.options import Memory, Time, read_budget
 from isolitmus.cli.output import progress, say
-from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries.engines import install_engine
 
 __all__ = ["install"]
 
@@ -40,10 +39,7 @@ def install(
 
     """
     within = read_budget(time, memory)
-    found = engine_named(engine)
-    if found.install is None:
-        raise IsolitmusError(f"{engine} needs nothing to be installed")
     with within.interrupting(), progress(f"installing what {engine} needs"):
-        place = found.install()
-    say(f"{found.product} has {place}")
+        installed = install_engine(engine)
+    say(installed)
     return 0

@@ -26,7 +26,7 @@ from isolitmus.checker.render.lint import (
 from isolitmus.checker.render.lint_exchange import junit_text, sarif_document
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import check_output_paths, print_json, progress, say, say_file, warn
-from isolitmus.cli.workload_options import Ddl, Level, TableFolder, choose_protocol
+from isolitmus.cli.workload_options import UNKNOWN, Ddl, Level, TableFolder
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.model.lint_rule import codes_of, unknown_code
@@ -40,6 +40,7 @@ from isolitmus.specs.files.lint_settings import (
     read_settings,
 )
 from isolitmus.specs.files.lint_sources import read_lint_sources
+from isolitmus.specs.files.workload_sources import choose_protocol
 
 if TYPE_CHECKING:
     from isolitmus.checker.lint.finding import LintResult
@@ -166,7 +167,9 @@ def lint(
             names, settings, whole=not paths, store=None if no_cache else cache
         )
     place = settings.place_of("level") if level is None else ""
-    under = choose_protocol(workload, settings.level, place)
+    under = choose_protocol(
+        workload, settings.level, f"{place}: unknown level" if place else UNKNOWN
+    )
     with progress(f"lint {workload.name}") as tell:
         result = lint_workload(
             workload, under, settings, comments, cache=cache, tell=tell, budget=budget

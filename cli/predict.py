@@ -29,16 +29,17 @@ from isolitmus.cli.options import (
 )
 from isolitmus.cli.output import check_output_paths, print_json, progress, say, warn
 from isolitmus.cli.workload_options import (
+    UNKNOWN,
     Ddl,
     Functions,
     Jobs,
     Level,
     TableFolder,
-    choose_protocol,
     choose_workload,
 )
 from isolitmus.model.errors import Limit
 from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.files.workload_sources import choose_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,7 @@ def predict(
     check_cores(cores)
     within = read_budget(time, memory)
     chosen = choose_workload(jobs, ddl, table, run, within)
-    under = choose_protocol(chosen.workload, level)
+    under = choose_protocol(chosen.workload, level, UNKNOWN)
     workload = without_untaken_paths(chosen.workload, under, within)
     processes = cores or (1 if len(workload.statements) < FEW else available())
     carriers = _carriers(engine, under.name)

@@ -19,7 +19,11 @@ from isolitmus.checker.render.robustness import (
     need_lines,
     table_lines,
 )
-from isolitmus.checker.workloads.invariants import InvariantAnswer, decide_invariants
+from isolitmus.checker.workloads.invariants import (
+    InvariantAnswer,
+    chosen_invariants,
+    decide_invariants,
+)
 from isolitmus.checker.workloads.robustness import PROMISES, decide_all
 from isolitmus.cli.options import CERTIFICATE, Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import (
@@ -32,22 +36,20 @@ from isolitmus.cli.output import (
     write_certificates,
 )
 from isolitmus.cli.workload_options import (
+    UNKNOWN,
     Ddl,
     Functions,
     Jobs,
     Level,
     TableFolder,
-    choose_protocol,
     choose_workload,
 )
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs import protocol
 from isolitmus.specs.disk.output_files import write_whole
-from isolitmus.specs.files.table_names import plain_names
-from isolitmus.specs.files.workload_file import written_by
+from isolitmus.specs.files.workload_sources import choose_protocol
 from isolitmus.specs.registries.formats import format_named
-from isolitmus.specs.sql.invariants import read_invariants_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,7 +59,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.workload import Workload
 
 __all__ = ["robust"]
 
@@ -134,7 +135,7 @@ def robust(
     unders = (
         [protocol(name) for name in format_named(DELTA).protocols]
         if level is None
-        else [choose_protocol(workload, level)]
+        else [choose_protocol(workload, level, UNKNOWN)]
     )
     wanted = PROMISES if promise is None else split_names("promise", promise)
     for name in wanted:
@@ -146,7 +147,7 @@ def robust(
 
         refuse_engines(carriers, [under.name for under in unders])
     promises = list(dict.fromkeys(wanted)) if promise or not keeps else []
-    invariants = _invariants(workload, keeps or ())
+    invariants = chosen_invariants(workload, keeps or (), "--keeps")
     for line in () if as_json else chosen.lines():
         say(line)
     with progress(f"robust {workload.name}") as tell:
@@ -175,24 +176,6 @@ def robust(
     if words & {"unsafe", "broken"}:
         return 1
     return 3 if "unknown" in words or ended else 0
-
-
-def _invariants(workload: Workload, given: Sequence[str]) -> tuple[Invariant, ...]:
-    """Return the invariants of the command line and of the workload, each once."""
-    written = written_by(workload.statements)
-    asked = [
-        one
-        for text in given
-        for one in read_invariants_of(
-            plain_names(text, workload.full_names),
-            workload.tables,
-            written,
-            "--keeps",
-            stand_ins=workload.stand_ins,
-        )
-    ]
-    found = {one.query: one for one in (*workload.invariants, *asked)}
-    return tuple(found.values())
 
 
 def _key(one: Robustness | InvariantAnswer) -> tuple[str, str]:

@@ -8,33 +8,30 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from isolitmus.cli.output import progress, warn
-from isolitmus.model.defaults import DELTA
-from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.specs import protocol
-from isolitmus.specs.files.catalogue import databricks_protocol, protocols
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.files.function_targets import check_function_names, read_function_target
 from isolitmus.specs.files.workload_sources import workload
-from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from isolitmus.model.budget import Budget
-    from isolitmus.model.spec import Spec
     from isolitmus.model.workload import Workload
     from isolitmus.specs.files.function_records import FunctionRecord
 
 __all__ = [
+    "UNKNOWN",
     "ChosenWorkload",
     "Ddl",
     "Functions",
     "Jobs",
     "Level",
     "TableFolder",
-    "choose_protocol",
     "choose_workload",
 ]
 
+UNKNOWN = "unknown --level"
+"""Beginning of the error for an unknown level."""
 Jobs = Annotated[
     list[str] | None,
     typer.Argument(
@@ -129,24 +126,3 @@ def choose_workload(
     with budget.for_reading().interrupting():
         found = workload(*jobs or (), ddl=path, tables=table or (), run=running)
     return ChosenWorkload(found, tuple(records))
-
-
-def choose_protocol(found: Workload, level: str | None, place: str = "") -> Spec:
-    """Return the protocol of a level or of this name, by default that of the workload's tables.
-
-    `place` is the place of a setting that says the level.
-    """
-    wanted = level or found.level or "Serializable"
-    settings = {
-        protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
-    }
-    folded = {setting.lower(): name for setting, name in settings.items()}
-    name = databricks_protocol(folded.get(wanted.lower(), wanted))
-    if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
-        meant = near(wanted, [*settings, *protocols()])
-        said = f"{place}: unknown level" if place else "unknown --level"
-        raise IsolitmusError(
-            f"{said} '{wanted}'{meant if 'did you mean' in meant else ''}; give"
-            " Serializable, WriteSerializable or a protocol (isolitmus show protocols)"
-        )
-    return protocol(name)

@@ -306,6 +306,15 @@ def explore(
     -------
     ExplorationResult
         Counts, and the smallest mismatch found.
+
+    Examples
+    --------
+    >>> from isolitmus.checker.strategies import litmus_tests
+    >>> from isolitmus.conformance.engines import open_engine
+    >>> with open_engine("model") as carry:
+    ...     result = explore(litmus_tests(), 3, 0, carry, protocols=["delta-serializable"])
+    >>> result.mismatch is None
+    True
     """
     pairs = draw_tests(tests, count, seed, protocols)
     known: dict[tuple[str, str], tuple[str, ...] | UndeterminedError] = {}

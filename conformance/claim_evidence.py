@@ -19,6 +19,7 @@ from isolitmus.conformance.engines import run_cases
 from isolitmus.model.claim import AskedObservation, ClaimAnswer
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, brief
+from isolitmus.specs.files.claims_file import claim as claim_named
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -124,21 +125,38 @@ class VerifiedClaim(ReadableRepr):
 
 
 def verify_claims(
-    claims: Sequence[Claim], engines: Sequence[str] = (MODEL,)
+    claims: Sequence[Claim | str], engines: Sequence[str] = (MODEL,)
 ) -> Iterator[VerifiedClaim]:
     """Yield each claim with the answers of the engines to its evidence, as soon as they are known.
 
     Protocols that stand for a page are always evaluated by the model. An engine that cannot be
-    started has no answer. Raises UnknownName for an unknown observation.
+    started has no answer.
+
+    Parameters
+    ----------
+    claims : sequence of Claim or str
+        The claims, or their numbers.
+    engines : sequence of str
+        Names of engines.
+
+    Yields
+    ------
+    VerifiedClaim
+        Claim with the answers, and the verdict that follows from them.
+
+    Raises
+    ------
+    UnknownName
+        For an unknown claim or observation.
 
     Examples
     --------
-    >>> from isolitmus.specs.files.claims_file import claim
-    >>> [done] = verify_claims([claim("D46")])
+    >>> [done] = verify_claims(["D46"])
     >>> done
     D46: confirmed (model); not run here: delta
     """
-    pieces = [piece for claim in claims for piece in claim.evidence]
+    chosen = [claim_named(one) if isinstance(one, str) else one for one in claims]
+    pieces = [piece for claim in chosen for piece in claim.evidence]
 
     def asked(piece: ClaimEvidence) -> tuple[str, ...]:
         if piece.of_page:
@@ -152,7 +170,7 @@ def verify_claims(
             )
             for name in dict.fromkeys(name for piece in pieces for name in asked(piece))
         }
-        for claim in claims:
+        for claim in chosen:
             yield VerifiedClaim(
                 claim,
                 tuple(

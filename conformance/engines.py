@@ -119,7 +119,15 @@ def _of_format(engine: Engine, name: str) -> bool:
 def open_engine(name: str) -> Iterator[RunsTests]:
     """Start an engine and yield a function that runs a litmus test under a protocol.
 
-    The function lasts as long as the block and raises Refused for a test of another format.
+    Parameters
+    ----------
+    name : str
+        The engine.
+
+    Yields
+    ------
+    RunsTests
+        Function that lasts as long as the block, and raises Refused for a test of another format.
 
     Raises
     ------
@@ -127,6 +135,14 @@ def open_engine(name: str) -> Iterator[RunsTests]:
         There is no engine of this name.
     EngineUnavailable
         The engine cannot be started.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import litmus, protocol
+    >>> with open_engine("model") as execute:
+    ...     run = execute(litmus("reorder"), protocol("delta-write-serializable"))
+    >>> run.transactions["delete"].outcome
+    'committed'
     """
     engine = engine_named(name)
     with engine.open() as carry:

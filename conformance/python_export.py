@@ -138,6 +138,11 @@ def export_tests(tests: Sequence[tuple[Litmus | HistoryTest, SpecLike]], form: E
     form : {"pytest", "pyspark"}
         Form of the file.
 
+    Returns
+    -------
+    str
+        Text of the file.
+
     Raises
     ------
     Refused

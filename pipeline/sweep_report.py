@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -26,7 +27,6 @@ from isolitmus.specs.logs.delta_log import is_delta_table, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.model.scope import Scope
@@ -54,8 +54,33 @@ KINDS = """
 """
 
 
-def sum_tables(folder: SweepFolder) -> SweepPage:
-    """Return the content of the tables; raise IsolitmusError if they are damaged or empty."""
+def sum_tables(folder: SweepFolder | Path | str) -> SweepPage:
+    """Return the counts and the kinds of histories in the tables of a sweep on Spark.
+
+    Parameters
+    ----------
+    folder : SweepFolder, Path or str
+        What ``isolitmus sweep --spark --out`` wrote.
+
+    Returns
+    -------
+    SweepPage
+        Counts by size, protocol and level, and the smallest history of each kind.
+
+    Raises
+    ------
+    IsolitmusError
+        If the tables are damaged or empty.
+
+    Examples
+    --------
+    >>> sum_tables("no-such-folder")
+    Traceback (most recent call last):
+        ...
+    isolitmus.model.errors.IsolitmusError: no-such-folder: no tables of a sweep are there; ...
+    """
+    if not isinstance(folder, SweepFolder):
+        folder = SweepFolder(Path(folder))
     with folder.reading():
         page = _summed(folder)
     if not page.counts:

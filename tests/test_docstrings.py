@@ -16,11 +16,11 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.validate import validate
 
-PACKAGES = ["model", "specs", "checker", "conformance", "pipeline"]
+PACKAGES = ["", ".model", ".specs", ".checker", ".conformance", ".pipeline"]
 OFFERED = [
-    f"isolitmus.{package}.{name}"
+    f"isolitmus{package}.{name}"
     for package in PACKAGES
-    for name in import_module(f"isolitmus.{package}").__all__
+    for name in import_module(f"isolitmus{package}").__all__
 ]
 CHECKED = {
     "GL08": "a docstring",
@@ -58,7 +58,7 @@ def lacking(name):
     """Return what numpydoc finds wrong with a docstring, without what is not asked for."""
     module, _, attribute = name.rpartition(".")
     of = getattr(import_module(module), attribute)
-    every = validate(f"{of.__module__}.{attribute}")["errors"]
+    every = validate(f"{of.__module__}.{of.__qualname__}")["errors"]
     found = {code: text for code, text in every if code in CHECKED}
     if is_dataclass(of):
         public = {field.name for field in fields(of) if field.name[0] != "_"}

@@ -22,6 +22,8 @@ from types import ModuleType
 import pytest
 from _pytest.config import _iter_rewritable_modules
 
+import isolitmus
+
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 EVERY = PYPROJECT["tool"]["setuptools"]["packages"]
@@ -85,8 +87,9 @@ def test_every_package_is_known_to_every_tool(files):
     rooms = {name.removesuffix("/__init__.py") for name in files if name.endswith("/__init__.py")}
     assert {"isolitmus", *(f"isolitmus.{room.replace('/', '.')}" for room in rooms)} == set(EVERY)
     assert set(tool["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]) == set(FOLDERS)
-    assert tool["importlinter"]["root_packages"] == PACKAGES
+    assert tool["importlinter"]["root_package"] == "isolitmus"
     assert tool["mypy"]["packages"] == PACKAGES
+    assert tool["mypy"]["modules"] == ["isolitmus"]
     contracts = {c["name"]: c for c in tool["importlinter"]["contracts"]}
     assert sorted(contracts["Arrows point one way"]["layers"]) == sorted(PACKAGES)
     for layer in ("checker", "cli", "conformance", "pipeline", "specs"):
@@ -106,6 +109,29 @@ def test_what_a_package_offers_is_never_a_module(package):
     offered = getattr(home, "__all__", [])
     assert set(offered).isdisjoint(info.name for info in pkgutil.iter_modules(home.__path__))
     assert [name for name in offered if isinstance(getattr(home, name), ModuleType)] == []
+
+
+def test_the_package_offers_each_function_once_and_imports_none_before_it_is_used():
+    """Its three lists agree; `import isolitmus` is in every script, and is to cost nothing."""
+    root = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
+    (typed,) = [node for node in root.body if isinstance(node, ast.If)]
+    homes = {
+        alias.asname or alias.name: f"{node.module.removeprefix('isolitmus.')}:{alias.name}"
+        for node in typed.body
+        for alias in node.names
+    }
+    assert homes == isolitmus.HOMES
+    assert sorted(homes) == isolitmus.__all__ == dir(isolitmus)
+    for name, home in homes.items():
+        module, _, attribute = home.partition(":")
+        offered = getattr(isolitmus, name)
+        assert offered is getattr(importlib.import_module(f"isolitmus.{module}"), attribute)
+        assert offered.__doc__
+    code = "import sys, isolitmus; print([n for n in sys.modules if n.startswith('isolitmus.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    with pytest.raises(AttributeError, match="has no attribute 'predictt'"):
+        isolitmus.predictt  # noqa: B018
 
 
 def test_nothing_that_is_committed_is_a_link(files):
@@ -230,7 +256,8 @@ def test_nothing_depends_on_one_machine(files):
 def shipped(name: str) -> bool:
     """Whether a file of the checkout is one of the package."""
     page = name.startswith("docs/") and name.endswith((".md", ".svg"))
-    return page or name.partition("/")[0] in FOLDERS or name == "__main__.py"
+    root = name in ("__init__.py", "__main__.py", "py.typed")
+    return page or root or name.partition("/")[0] in FOLDERS
 
 
 @pytest.fixture(scope="module")
@@ -269,8 +296,7 @@ def test_wheel_holds_every_file_of_every_package(files, built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
-    root = "isolitmus/__init__.py"  # setup.py has why
-    assert inside == {root, *(f"isolitmus/{name}" for name in files if shipped(name))}
+    assert inside == {f"isolitmus/{name}" for name in files if shipped(name)}
     # Else pytest warns in every suite, and takes whatever is called `model` there for a part of a
     # plugin.
     assert {*_iter_rewritable_modules(inside)} == {"isolitmus"}

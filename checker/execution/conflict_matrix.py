@@ -15,8 +15,10 @@ from isolitmus.model.display import ReadableRepr, count_of, first_lines
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import NOT_MODELLED, MatrixCase, MatrixPlace
 from isolitmus.model.records import Records, Tabular
+from isolitmus.specs.files.catalogue import matrix as matrix_named
 from isolitmus.specs.files.catalogue import protocol as named
 from isolitmus.specs.files.matrix_file import matrix_litmus
+from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,28 +77,38 @@ class MatrixCells(ReadableRepr, Tabular):
 
 
 def predict_cells(
-    matrix: Matrix, protocols: Sequence[SpecLike], places: Iterable[MatrixPlace] | None = None
+    matrix: Matrix | str = "pairs",
+    protocols: Sequence[SpecLike] | None = None,
+    places: Iterable[MatrixPlace] | None = None,
 ) -> MatrixCells:
     """Return the model's predictions for cases of a matrix under each protocol.
 
     Parameters
     ----------
-    matrix : Matrix
-        The matrix.
-    protocols : sequence of Spec, str or path
-        Commit protocols.
+    matrix : Matrix or str
+        The matrix, its name or the path of its file.
+    protocols : sequence of Spec, str or path, optional
+        Commit protocols; default: those of the format.
     places : iterable of MatrixPlace, optional
         The cases; default: all.
+
+    Returns
+    -------
+    MatrixCells
+        One case for each place and protocol.
 
     Examples
     --------
     >>> from isolitmus.model.matrix import MatrixPlace
-    >>> from isolitmus.specs.files.catalogue import matrix
     >>> place = MatrixPlace("insert", "insert", "same partition")
-    >>> predict_cells(matrix("pairs"), ["delta-serializable"], [place])
+    >>> predict_cells("pairs", ["delta-serializable"], [place])
     pairs: 1 case
       delta-serializable: 1 committed
     """
+    if isinstance(matrix, str):
+        matrix = matrix_named(matrix)
+    if protocols is None:
+        protocols = format_named(matrix.format).protocols
     every = list(matrix.places() if places is None else places)
     return MatrixCells(
         matrix,

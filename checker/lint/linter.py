@@ -11,6 +11,8 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from math import inf
+from os import fspath
+from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING
 
@@ -19,11 +21,19 @@ from isolitmus.checker.lint.finding import FindingSite, LintFinding, LintResult
 from isolitmus.checker.lint.job_answers import JobAnswers, writes_of
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import Limit
+from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.lint_rule import codes_of
 from isolitmus.model.place import Place
 from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.ignore_comments import concerned_statement
+from isolitmus.specs.files.lint_settings import (
+    LintSettings,
+    default_root,
+    find_settings,
+    read_settings,
+)
+from isolitmus.specs.files.lint_sources import read_lint_sources
+from isolitmus.specs.files.workload_sources import choose_protocol
 from isolitmus.specs.sql.parameters import one_line, strip_end
 
 if TYPE_CHECKING:
@@ -33,7 +43,6 @@ if TYPE_CHECKING:
     from isolitmus.model.workload import JobStatement, UnreadStatement, Workload
     from isolitmus.specs.files.baseline_file import BaselineEntry
     from isolitmus.specs.files.ignore_comments import IgnoreComment
-    from isolitmus.specs.files.lint_settings import LintSettings
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = ["apply_baseline", "lint_workload"]
@@ -107,6 +116,56 @@ def lint_workload(
         ended=linter.ended,
         seconds=linter.seconds,
     )
+
+
+def lint_paths(
+    paths: Sequence[Path | str] = (),
+    settings: LintSettings | None = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
+) -> LintResult:
+    """Return the findings in folders and files of jobs, without baseline and cache.
+
+    Parameters
+    ----------
+    paths : sequence of path or str
+        Folders and SQL files; or one workload file, or the name of a shipped workload. Default:
+        those of the settings.
+    settings : LintSettings, optional
+        Settings; default: those of the nearest file with settings.
+    tell : callable, optional
+        Receives progress messages.
+    budget : Budget, optional
+        Limits; questions that remain when it is spent are not asked.
+
+    Returns
+    -------
+    LintResult
+        Findings, sorted by place.
+
+    Raises
+    ------
+    IsolitmusError
+        If there are no paths, a path does not exist, or no table is declared.
+
+    Examples
+    --------
+    >>> found = lint_paths(["shop"])
+    >>> found.findings[0].code
+    'ISO201'
+    """
+    names = [fspath(path) for path in paths]
+    if settings is None:
+        start = Path(names[0]) if names else Path()
+        path = find_settings(start)
+        settings = LintSettings(default_root(start)) if path is None else read_settings(path)
+    names = names or [str(path) for path in settings.paths]
+    if not names:
+        raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
+    jobs, comments = read_lint_sources(names, settings, whole=not paths)
+    under = choose_protocol(jobs, settings.level)
+    return lint_workload(jobs, under, settings, comments, tell=tell, budget=budget)
 
 
 def _every(workload: Workload) -> tuple[JobStatement | UnreadStatement, ...]:

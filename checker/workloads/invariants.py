@@ -31,29 +31,46 @@ from isolitmus.checker.workloads.invariant_questions import (
 )
 from isolitmus.checker.workloads.invariant_runs import InvariantRuns
 from isolitmus.checker.workloads.null_parameters import with_not_null
-from isolitmus.checker.workloads.robustness import AT_ROWS, general_assumptions
+from isolitmus.checker.workloads.robustness import (
+    AT_ROWS,
+    PROMISES,
+    decide_all,
+    general_assumptions,
+)
 from isolitmus.checker.workloads.row_change_questions import ReferenceQuestions, TotalQuestions
 from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
+from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Limit
 from isolitmus.model.invariant import GroupLimit, Invariant, Reference, Total
 from isolitmus.model.sql.statement import Definition, DropColumns, RenameColumn, Restore
 from isolitmus.specs.files.catalogue import protocol as named_protocol
-from isolitmus.specs.files.workload_sources import as_workload
+from isolitmus.specs.files.table_names import plain_names
+from isolitmus.specs.files.workload_file import written_by
+from isolitmus.specs.files.workload_sources import as_workload, choose_protocol
+from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.sql.invariants import read_invariants_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.workloads.invariant_questions import InvariantQuestion
     from isolitmus.checker.workloads.invariant_runs import InvariantViolation
+    from isolitmus.checker.workloads.robustness import Robustness
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import ConflictPath, Workload
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["InvariantAnswer", "InvariantWord", "decide_invariants"]
+__all__ = [
+    "InvariantAnswer",
+    "InvariantWord",
+    "chosen_invariants",
+    "decide_invariants",
+    "decide_jobs",
+]
 
 InvariantWord = Literal["kept", "broken", "unknown"]
 REMOVED_TWICE = "removes-meets-removes"
@@ -239,6 +256,80 @@ def decide_invariants(
         # with all paths: a repair may change what aborts
         told = replace(workload, left_out=work.left_out)
         yield from (replace(one, workload=told) for one in answers)
+
+
+def chosen_invariants(
+    workload: Workload, texts: Sequence[str], label: str = "invariant"
+) -> tuple[Invariant, ...]:
+    """Return the invariants of a workload and those of some texts, each once.
+
+    Examples
+    --------
+    >>> from isolitmus.specs.files.workload_sources import workload
+    >>> [one.name for one in chosen_invariants(workload("shop"), ["unique(id)"])]
+    ['unique(id)']
+    """
+    written = written_by(workload.statements)
+    asked = [
+        one
+        for text in texts
+        for one in read_invariants_of(
+            plain_names(text, workload.full_names),
+            workload.tables,
+            written,
+            label,
+            stand_ins=workload.stand_ins,
+        )
+    ]
+    found = {one.query: one for one in (*workload.invariants, *asked)}
+    return tuple(found.values())
+
+
+def decide_jobs(
+    jobs: Workload | NameOrPath,
+    level: SpecLike | None = None,
+    *,
+    promises: Sequence[str] = PROMISES,
+    keeps: Sequence[str] = (),
+    tell: Callable[[str], None] | None = None,
+    budget: Budget | None = None,
+) -> tuple[Robustness | InvariantAnswer, ...]:
+    """Decide which promises and invariants any number of runs of the jobs keep.
+
+    Parameters
+    ----------
+    jobs : Workload, str or path
+        The jobs.
+    level : Spec, str or path, optional
+        "Serializable", "WriteSerializable" or a commit protocol; default: each level of Delta.
+    promises : sequence of str
+        Some of `PROMISES`.
+    keeps : sequence of str
+        Invariants, such as "unique(id)", besides those of the jobs.
+    tell : callable, optional
+        Receives progress messages.
+    budget : Budget, optional
+        Limits; the answers that remain when it is spent are unknown.
+
+    Returns
+    -------
+    tuple of Robustness and InvariantAnswer
+        One for each promise and level, then one for each invariant and level.
+
+    Examples
+    --------
+    >>> [answer] = decide_jobs("shop", "Serializable", promises=["write-serializable"])
+    >>> answer.word
+    'safe'
+    """
+    jobs = as_workload(jobs)
+    names = format_named(DELTA).protocols if level is None else (level,)
+    levels = [choose_protocol(jobs, name) for name in names]
+    invariants = chosen_invariants(jobs, keeps)
+    return (
+        *decide_all(jobs, levels, promises, tell=tell, budget=budget),
+        *decide_invariants(jobs, levels, invariants, tell=tell, budget=budget),
+    )
 
 
 def _answers_with_nulls(

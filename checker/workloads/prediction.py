@@ -33,7 +33,7 @@ from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Read, Update
 from isolitmus.model.workload import JobStatement, UnreadStatement
 from isolitmus.specs.files.catalogue import protocol as named_protocol
-from isolitmus.specs.files.workload_sources import as_workload
+from isolitmus.specs.files.workload_sources import as_workload, choose_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -192,7 +192,7 @@ RELEASE = "4.4.0"
 
 def predict_workload(
     workload: Workload | NameOrPath,
-    protocol: SpecLike,
+    protocol: SpecLike | None = None,
     *,
     examples: bool = True,
     processes: int = 1,
@@ -200,8 +200,7 @@ def predict_workload(
     told: Callable[[Sequence[PairPrediction]], object] | None = None,
     budget: Budget | None = None,
 ) -> JobPrediction:
-    """Predict for each ordered pair of statements whether a concurrent commit makes the first one
-    abort.
+    """Predict which statements abort if another one commits concurrently.
 
     A statement that writes is paired with every other writer and with another run of itself. The
     answer does not depend on the number of processes.
@@ -210,8 +209,8 @@ def predict_workload(
     ----------
     workload : Workload, str or path
         The jobs.
-    protocol : Spec, str or path
-        The commit protocol.
+    protocol : Spec, str or path, optional
+        The commit protocol, or "Serializable" or "WriteSerializable"; default: that of the tables.
     examples : bool
         Whether to execute examples. If not, "when" is the solver's answer, and "never" the same
         proof.
@@ -223,6 +222,11 @@ def predict_workload(
         Receives each row when it is known: the predictions for one statement.
     budget : Budget, optional
         Limits; the pairs that remain when it is spent are unknown.
+
+    Returns
+    -------
+    JobPrediction
+        One prediction for each ordered pair of statements, with examples.
 
     Raises
     ------
@@ -250,7 +254,8 @@ def predict_workload(
     cleanup aborts if cleanup commits: when both have the same :day
     """
     start = monotonic()
-    workload, protocol = leave_out_failing(as_workload(workload)), named_protocol(protocol)
+    workload = leave_out_failing(as_workload(workload))
+    protocol = choose_protocol(workload, protocol)
     Instances(workload).check_domains()
     losers = [one.name for one in _writers(workload)] + [one.name for one in workload.unread]
     if not losers:

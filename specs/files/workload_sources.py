@@ -7,10 +7,12 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_path, shipped_files
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
+from isolitmus.specs.files.catalogue import databricks_protocol, protocol, protocols
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.sql_jobs import (
@@ -21,6 +23,7 @@ from isolitmus.specs.files.sql_jobs import (
 )
 from isolitmus.specs.files.workload_file import read_workload, with_invariants
 from isolitmus.specs.projects.project_files import find_bundle, find_manifest
+from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax
@@ -28,12 +31,13 @@ from isolitmus.specs.sql.syntax import Syntax
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement
     from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.recorded_functions import FunctionRunner
-    from isolitmus.specs.files.spec_catalogue import NameOrPath
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["as_workload", "replace_statement", "workload", "workloads"]
+__all__ = ["as_workload", "choose_protocol", "replace_statement", "workload", "workloads"]
 
 
 def workloads() -> list[str]:
@@ -69,6 +73,11 @@ def workload(
     run : callable, optional
         Runs functions of PySpark on the tables of a DDL; they are jobs beside those of a workload
         file or of SQL files, or alone.
+
+    Returns
+    -------
+    Workload
+        Its tables and jobs; what is not understood is in `unread`.
 
     Examples
     --------
@@ -181,6 +190,43 @@ def as_workload(given: Workload | NameOrPath) -> Workload:
     'shop'
     """
     return given if isinstance(given, Workload) else workload(fspath(given))
+
+
+def choose_protocol(
+    of: Workload, level: SpecLike | None = None, wrong: str = "unknown level"
+) -> Spec:
+    """Return the protocol of a level or of this name, by default that of the workload's tables.
+
+    Parameters
+    ----------
+    of : Workload
+        The jobs.
+    level : Spec, str or path, optional
+        "Serializable", "WriteSerializable", or a protocol.
+    wrong : str
+        Beginning of the error for an unknown one.
+
+    Examples
+    --------
+    >>> shop = workload("shop")
+    >>> choose_protocol(shop).name, choose_protocol(shop, "WriteSerializable").name
+    ('delta-serializable', 'delta-write-serializable')
+    """
+    if level is not None and not isinstance(level, str):
+        return protocol(level)
+    wanted = level or of.level or "Serializable"
+    settings = {
+        protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
+    }
+    folded = {setting.lower(): name for setting, name in settings.items()}
+    name = databricks_protocol(folded.get(wanted.lower(), wanted))
+    if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
+        meant = near(wanted, [*settings, *protocols()])
+        raise IsolitmusError(
+            f"{wrong} '{wanted}'{meant if 'did you mean' in meant else ''}; give"
+            " Serializable, WriteSerializable or a protocol (isolitmus show protocols)"
+        )
+    return protocol(name)
 
 
 def replace_statement(of: Workload, one: JobStatement, sql: str) -> Workload:

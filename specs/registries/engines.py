@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
     from isolitmus.model.engine import Engine
 
-__all__ = ["ENGINES", "engine_named", "engines", "offer"]
+__all__ = ["ENGINES", "engine_named", "engines", "install_engine", "offer"]
 
 SHIPPED = {
     "model": "isolitmus.checker.execution.model_engine:MODEL",
@@ -35,3 +36,34 @@ ALIASES = {"deltalake-1.6.6": "deltalake"}
 """Other names of built-in engines."""
 ENGINES: Registry[Engine] = Registry("engine", SHIPPED, ALIASES)
 engine_named, engines, offer = ENGINES.named, ENGINES.names, ENGINES.offer
+
+
+def install_engine(name: str) -> str:
+    """Install what an engine needs, or what makes its start faster.
+
+    Parameters
+    ----------
+    name : str
+        The engine.
+
+    Returns
+    -------
+    str
+        What the engine has then, in words.
+
+    Raises
+    ------
+    IsolitmusError
+        If it needs nothing, or cannot be installed on this machine.
+
+    Examples
+    --------
+    >>> install_engine("model")
+    Traceback (most recent call last):
+        ...
+    isolitmus.model.errors.IsolitmusError: model needs nothing to be installed
+    """
+    engine = engine_named(name)
+    if engine.install is None:
+        raise IsolitmusError(f"{name} needs nothing to be installed")
+    return f"{engine.product} has {engine.install()}"

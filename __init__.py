@@ -1,0 +1,120 @@
+"""isolitmus as a library: one function for each command, and the readers of what they take.
+
+docs/python.md lists them. A name is imported when it is first used. This module itself imports
+nothing, not even from Python's own library: for ``python -m isolitmus`` it is executed before
+``__main__`` takes the current folder from the path.
+"""
+
+TYPE_CHECKING = False  # type checkers take it for true
+if TYPE_CHECKING:
+    from isolitmus.checker.auditing.diagnosis import explain
+    from isolitmus.checker.auditing.log_audit import audit
+    from isolitmus.checker.checks.history_check import check
+    from isolitmus.checker.execution.conflict_matrix import predict_cells as matrix
+    from isolitmus.checker.execution.dependency_graph import graph
+    from isolitmus.checker.execution.run_result import run
+    from isolitmus.checker.lint.linter import lint_paths as lint
+    from isolitmus.checker.search.lattice_search import compare
+    from isolitmus.checker.search.separation import separate
+    from isolitmus.checker.sweeps.table_sweep import sweep
+    from isolitmus.checker.workloads.invariants import decide_jobs as robust
+    from isolitmus.checker.workloads.prediction import predict_workload as predict
+    from isolitmus.conformance.agreement import explore
+    from isolitmus.conformance.claim_evidence import verify_claims as claims
+    from isolitmus.conformance.delta.engine import replay
+    from isolitmus.conformance.delta.session import open_session
+    from isolitmus.conformance.engines import open_engine
+    from isolitmus.conformance.python_export import export_tests as export
+    from isolitmus.conformance.racing.interleavings import interleave
+    from isolitmus.conformance.racing.races import race
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.history import History
+    from isolitmus.model.litmus import Litmus
+    from isolitmus.pipeline.sweep_report import sum_tables as report
+    from isolitmus.specs.files.catalogue import level, litmus, protocol, scope, spec
+    from isolitmus.specs.files.workload_sources import workload
+    from isolitmus.specs.registries.engines import install_engine as install
+
+__all__ = [
+    "Budget",
+    "History",
+    "Litmus",
+    "audit",
+    "check",
+    "claims",
+    "compare",
+    "explain",
+    "explore",
+    "export",
+    "graph",
+    "install",
+    "interleave",
+    "level",
+    "lint",
+    "litmus",
+    "matrix",
+    "open_engine",
+    "open_session",
+    "predict",
+    "protocol",
+    "race",
+    "replay",
+    "report",
+    "robust",
+    "run",
+    "scope",
+    "separate",
+    "spec",
+    "sweep",
+    "workload",
+]
+
+HOMES = {
+    "Budget": "model.budget:Budget",
+    "History": "model.history:History",
+    "Litmus": "model.litmus:Litmus",
+    "audit": "checker.auditing.log_audit:audit",
+    "check": "checker.checks.history_check:check",
+    "claims": "conformance.claim_evidence:verify_claims",
+    "compare": "checker.search.lattice_search:compare",
+    "explain": "checker.auditing.diagnosis:explain",
+    "explore": "conformance.agreement:explore",
+    "export": "conformance.python_export:export_tests",
+    "graph": "checker.execution.dependency_graph:graph",
+    "install": "specs.registries.engines:install_engine",
+    "interleave": "conformance.racing.interleavings:interleave",
+    "level": "specs.files.catalogue:level",
+    "lint": "checker.lint.linter:lint_paths",
+    "litmus": "specs.files.catalogue:litmus",
+    "matrix": "checker.execution.conflict_matrix:predict_cells",
+    "open_engine": "conformance.engines:open_engine",
+    "open_session": "conformance.delta.session:open_session",
+    "predict": "checker.workloads.prediction:predict_workload",
+    "protocol": "specs.files.catalogue:protocol",
+    "race": "conformance.racing.races:race",
+    "replay": "conformance.delta.engine:replay",
+    "report": "pipeline.sweep_report:sum_tables",
+    "robust": "checker.workloads.invariants:decide_jobs",
+    "run": "checker.execution.run_result:run",
+    "scope": "specs.files.catalogue:scope",
+    "separate": "checker.search.separation:separate",
+    "spec": "specs.files.catalogue:spec",
+    "sweep": "checker.sweeps.table_sweep:sweep",
+    "workload": "specs.files.workload_sources:workload",
+}
+"""Module and attribute behind each name."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in HOMES:
+        raise AttributeError(f"module 'isolitmus' has no attribute '{name}'")
+    from importlib import import_module
+
+    import isolitmus.checker  # noqa: F401 - results can show themselves
+
+    module, _, attribute = HOMES[name].partition(":")
+    return getattr(import_module(f"isolitmus.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    return __all__

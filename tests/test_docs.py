@@ -13,6 +13,7 @@ from typing import get_args
 import pytest
 from pages import BLOCKS, FENCE, KINDS, PAGES, ROOT, check_console, check_python, commands, of_kind
 
+import isolitmus
 from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
@@ -73,6 +74,13 @@ def test_every_command_is_shown():
     """
     shown = {command.split()[1] for b in BLOCKS if b.kind == "console" for command in commands(b)}
     assert set(VERBS) - {"audit", "explore", "install"} <= shown
+
+
+def test_the_page_on_python_shows_each_function_and_names_each_command():
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    assert [name for name in isolitmus.__all__ if not re.search(rf"`{name}\b", page)] == []
+    (rows,) = re.findall(r"^\| command .*\n.*\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert {re.match(r"\| `(\w+)", row)[1] for row in rows.splitlines()} == set(VERBS)
 
 
 def test_the_readme_is_read_in_a_sitting():

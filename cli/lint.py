@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 __all__ = ["lint"]
 
 FORMS = ("sarif", "junit", "github", "markdown", "json")
-PAGE = Path(__file__).resolve().parents[1] / "docs/lint.md"
 FINDING = re.compile(r"^\S.*:\d+:\d+: ISO\d{3} ")
 """First line of a finding."""
 RULES_HELP = "Rules that are on: codes, or beginnings of codes, separated by commas."
@@ -235,6 +235,13 @@ def _uri(place: Place) -> str:
     return Path(path).as_uri() if Path(path).is_absolute() else quote(os.fsencode(path))
 
 
+def _rules_page() -> str | None:
+    """Return the URL of docs/lint.md, if the metadata of the package say where its pages are."""
+    given = metadata("isolitmus").get_all("Project-URL") or ()
+    urls = dict(line.split(", ", 1) for line in given)
+    return f"{urls['Documentation']}/lint.md" if "Documentation" in urls else None
+
+
 def _place_words(place: Place) -> str:
     return f"{_path_words(place)}:{place.line}:{place.column}"
 
@@ -245,7 +252,7 @@ def _show(result: LintResult, form: str | None, out: Path | None, *, baseline: b
         case "json":
             document: object = lint_json(result, _path_words)
         case "sarif":
-            document = sarif_document(result, _uri, PAGE.as_uri(), baseline=baseline)
+            document = sarif_document(result, _uri, _rules_page(), baseline=baseline)
         case "junit":
             document = junit_text(result, _path_words).rstrip("\n")
         case "github":

@@ -39,7 +39,7 @@ FINGERPRINT = "isolitmus/v1"
 def sarif_document(
     result: LintResult,
     uri: Callable[[Place], str],
-    pages: str,
+    page: str | None,
     *,
     baseline: bool = False,
 ) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def sarif_document(
         Findings.
     uri : callable
         Function that returns the URI of a place's file, relative to the working folder or absolute.
-    pages : str
-        URI of the page about the rules.
+    page : str or None
+        URL of the page about the rules, if it is on the web.
     baseline : bool
         Whether the findings were compared with a baseline.
     """
@@ -67,7 +67,7 @@ def sarif_document(
                     "driver": {
                         "name": "isolitmus",
                         "version": version("isolitmus"),
-                        "rules": [_sarif_rule(code, pages) for code in codes],
+                        "rules": [_sarif_rule(code, page) for code in codes],
                     }
                 },
                 "invocations": [_invocation(result)],
@@ -88,14 +88,16 @@ def sarif_document(
     }
 
 
-def _sarif_rule(code: str, pages: str) -> dict[str, Any]:
+def _sarif_rule(code: str, page: str | None) -> dict[str, Any]:
     rule = RULES[code]
+    mend = f" To mend it: {rule.mend}" if rule.mend else ""
+    place = f"docs/lint.md, section {code} {rule.name}"
     return {
         "id": code,
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.summary},
-        "helpUri": f"{pages}#{rule.anchor}",
-        "help": {"text": f"{rule.summary} See docs/lint.md, section {code} {rule.name}."},
+        **({} if page is None else {"helpUri": f"{page}#{rule.anchor}"}),
+        "help": {"text": f"{rule.summary}{mend} See {place}."},
         "defaultConfiguration": {"level": rule.severity, "enabled": rule.default},
     }
 

@@ -1,5 +1,6 @@
 """``isolitmus lint`` as a person and a CI system call it: findings, files, exit statuses."""
 
+import email.message
 import json
 import os
 import re
@@ -380,6 +381,23 @@ def test_sarif(folder, call):
     assert run["invocations"] == [{"executionSuccessful": True}]
     model = pytest.importorskip("sarif_pydantic", reason="pip install sarif-pydantic")
     assert model.Sarif.model_validate(log).runs[0].results
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("url", [None, "https://example.org/docs"])
+def test_the_help_of_a_rule_is_where_the_metadata_of_the_package_say(url, call, monkeypatch):
+    """A file of this machine is of no use where the log is read."""
+    package = email.message.Message()
+    package["Project-URL"] = "Source, https://example.org"
+    if url is not None:
+        package["Project-URL"] = f"Documentation, {url}"
+    monkeypatch.setattr("isolitmus.cli.lint.metadata", lambda _: package)
+    (run,) = sarif_of(call, ".")[1]["runs"]
+    for rule in run["tool"]["driver"]["rules"]:
+        page = None if url is None else f"{url}/lint.md#{RULES[rule['id']].anchor}"
+        assert rule.get("helpUri") == page
+        assert RULES[rule["id"]].mend in rule["help"]["text"]
+    assert "file:" not in json.dumps(run["tool"])
 
 
 @pytest.mark.usefixtures("folder")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Reader = Callable[[Path], Workload]
     Question = Callable[[Workload], tuple[str, tuple[Assumption, ...]]]
 
-JOBS = Path(__file__).parents[3] / "docs" / "jobs.md"
+JOBS = Path(__file__).parents[3] / "docs" / "assumptions.md"
 SERIALIZABLE = "delta-serializable"
 T = "CREATE TABLE t (id INT, n INT, day DATE) USING delta PARTITIONED BY (day)"
 U = "CREATE TABLE u (id INT, n INT) USING delta"

@@ -7,7 +7,7 @@ INSTALLED := .venv/installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .NOTPARALLEL:
-.PHONY: help engines demo test conformance quick bench docs lint env preflight clean
+.PHONY: help engines demo test conformance quick bench artifact artifact-full docs lint env preflight clean
 
 help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
@@ -16,6 +16,8 @@ help:
 	@echo 'make conformance  hours: the whole catalogue, all that is found, random tests, the matrix, on real engines'
 	@echo 'make docs         the site of docs/, in build/site; a broken link is an error'
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
+	@echo 'make artifact     ten minutes, no Spark: repeat what is claimed, a table in build/artifact.md'
+	@echo 'make artifact-full  hours: the same with Spark and the other engines'
 	@echo 'make engines      releases of delta-rs, in environments of their own; PostgreSQL, where apt has it'
 	@echo 'make env          .venv with the pinned packages'
 	@echo 'make clean        remove what the others made, except .venv'
@@ -60,6 +62,12 @@ bench: env
 	$(BIN)/python bench/lint.py
 	$(BIN)/python bench/recorded.py
 	$(BIN)/python bench/bulk.py
+
+artifact: env
+	$(BIN)/python bench/artifact.py
+
+artifact-full: preflight engines
+	$(BIN)/python bench/artifact.py --full
 
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,8 +1,8 @@
 """Reader of workload files (TOML): tables, jobs by name, conditions on parameters.
 
-The format is described in docs/workload-files.md. Tables come from DDL, from keys as in litmus files, or from
-Delta logs. Each error is one sentence with the file, the line, the problem and a fix; errors in SQL
-point into the statement.
+The format is described in docs/workload-files.md. Tables come from DDL, from keys as in litmus
+files, or from Delta logs. Each error is one sentence with the file, the line, the problem and a
+fix; errors in SQL point into the statement.
 """
 
 from __future__ import annotations

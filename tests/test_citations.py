@@ -46,8 +46,10 @@ SOURCE = re.compile(r"[\w-]+\.py\b")
 NAME = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
-NOT_OURS = {"PROTOCOL.md", "base.py", "captured.py", "FILE.py", "job.py", "jobs.py"}
-"""Files of Delta and of PySpark that are named, and names that stand for a user's file."""
+NOT_OURS = {"PROTOCOL.md", "artifact.md", "base.py", "captured.py", "FILE.py", "job.py", "jobs.py"}
+"""Files of Delta and of PySpark that are named, of a command, and names that stand for a user's
+file.
+"""
 OF_THE_SITE = {"mkdocs.yml", "docs/site_hooks.py"}
 """Files that name pages by their place in the site; `make docs` fails if one is not there."""
 QUOTING = ("tests/", "checker/render/")

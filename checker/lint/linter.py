@@ -164,7 +164,8 @@ def lint_paths(
     if not names:
         raise IsolitmusError("no path to lint; name a folder, or write 'paths' into the settings")
     jobs, comments = read_lint_sources(names, settings, whole=not paths)
-    under = choose_protocol(jobs, settings.level)
+    place = settings.place_of("level")
+    under = choose_protocol(jobs, settings.level, f"{place}: unknown level".removeprefix(": "))
     return lint_workload(jobs, under, settings, comments, tell=tell, budget=budget)
 
 

@@ -44,7 +44,7 @@ from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
-from isolitmus.model.errors import Limit
+from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.invariant import GroupLimit, Invariant, Reference, Total
 from isolitmus.model.sql.statement import Definition, DropColumns, RenameColumn, Restore
 from isolitmus.specs.files.catalogue import protocol as named_protocol
@@ -316,12 +316,20 @@ def decide_jobs(
     tuple of Robustness and InvariantAnswer
         One for each promise and level, then one for each invariant and level.
 
+    Raises
+    ------
+    IsolitmusError
+        For an unknown level or promise, or an invariant that is not understood.
+
     Examples
     --------
     >>> [answer] = decide_jobs("shop", "Serializable", promises=["write-serializable"])
     >>> answer.word
     'safe'
     """
+    for promise in promises:
+        if promise not in PROMISES:
+            raise IsolitmusError(f"unknown promise '{promise}'{near(promise, PROMISES)}")
     jobs = as_workload(jobs)
     names = format_named(DELTA).protocols if level is None else (level,)
     levels = [choose_protocol(jobs, name) for name in names]

@@ -49,7 +49,13 @@ SMALLEST = 0.78
 """Scale at which the smallest text of a picture, 12 pixels high, can just be read."""
 WIDE = 1000
 """Width of a picture from which a page has no margins beside its text."""
-BOOST = {"results/anomalies.md": 4, "glossary.md": 2, "results/levels/": 0.05, "results/": 0.5}
+BOOST = {
+    "anomalies.md": 8,
+    "results/anomalies.md": 4,
+    "glossary.md": 2,
+    "results/levels/": 0.05,
+    "results/": 0.5,
+}
 """Weight of pages in the search, by the beginnings of their paths: who looks for an anomaly finds
 it before the levels that forbid it."""
 

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.auditing.diagnosis import Diagnosis, conflicts_after, conflicts_of_version
+from isolitmus.checker.auditing.diagnosis import (
+    Diagnosis,
+    OtherDiagnosis,
+    conflicts_after,
+    conflicts_of_version,
+)
 from isolitmus.checker.auditing.diagnosis import explain as explain_text
-from isolitmus.checker.render.diagnosis import diagnosis_lines, stopped_lines
+from isolitmus.checker.render.diagnosis import diagnosis_lines, other_lines, stopped_lines
 from isolitmus.cli.conversion import OutputForms
 from isolitmus.cli.options import Json, Memory, Time, read_budget
 from isolitmus.cli.output import say, warn
@@ -20,6 +25,8 @@ from isolitmus.specs.files.exception_text import NoConflict
 from isolitmus.specs.files.exceptions_file import exception_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isolitmus.checker.auditing.diagnosis import ConflictingCommits
 
 __all__ = ["explain"]
@@ -71,7 +78,7 @@ def explain(
 
     Exit status:
       0  explained
-      2  the text contains no known conflict, or the log does not fit the text
+      2  the text contains no known error, or the log does not fit the text
       3  a limit ended the work
 
     Examples:
@@ -90,7 +97,9 @@ def explain(
         raise IsolitmusError("--version and --failed-after exclude each other; pass one of them")
     path = None if table is None else Path(table)
     if file is None and path is not None and version is not None:
-        found: Diagnosis | ConflictingCommits = conflicts_of_version(path, version, within)
+        found: Diagnosis | OtherDiagnosis | ConflictingCommits = conflicts_of_version(
+            path, version, within
+        )
     elif file is None and path is not None and failed_after is not None:
         found = conflicts_after(path, failed_after, within)
     else:
@@ -100,13 +109,19 @@ def explain(
         )
     form.show([found], found.to_json)
     if not form.quiet:
-        lines = diagnosis_lines(found) if isinstance(found, Diagnosis) else stopped_lines(found)
-        for k, line in enumerate(lines):
+        for k, line in enumerate(_lines(found)):
             say(line, bold=not k)
     if found.ended is None:
         return 0
     warn(f"{found.ended}; the rest is unknown")
     return Limit.status
+
+
+def _lines(found: Diagnosis | OtherDiagnosis | ConflictingCommits) -> Iterator[str]:
+    """Yield the result in lines."""
+    if isinstance(found, Diagnosis):
+        return diagnosis_lines(found)
+    return other_lines(found) if isinstance(found, OtherDiagnosis) else stopped_lines(found)
 
 
 def _text(file: str | None) -> tuple[str, str]:

@@ -21,14 +21,21 @@ from isolitmus.checker.auditing.winning_commits import (
 )
 from isolitmus.checker.execution.commit_loop import abort_violations
 from isolitmus.checker.execution.run_result import run
-from isolitmus.model.delta.conflict import UNKNOWN, ConflictFacts
+from isolitmus.model.delta.conflict import (
+    UNKNOWN,
+    ConflictFacts,
+    PastedError,
+    has_vectors,
+    replaces_rows,
+    winner_kind,
+)
 from isolitmus.model.display import TextResult
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.exception_text import read_pasted
-from isolitmus.specs.files.exceptions_file import exception_table
+from isolitmus.specs.files.exceptions_file import cause_shown_by, exception_table
 from isolitmus.specs.logs.delta_log import open_log
 
 if TYPE_CHECKING:
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ConflictingCommits",
     "Diagnosis",
+    "OtherDiagnosis",
     "ReplayedExample",
     "conflicts_after",
     "conflicts_of_version",
@@ -120,7 +128,9 @@ class Diagnosis(TextResult):
         where = facts.where or ("partition" if any(f.partition for f in self.met) else "table")
         return replace(
             facts,
-            winner=commit.operation,
+            winner=winner_kind(commit.operation, commit.parameters),
+            overwrites=replaces_rows(commit.operation, commit.parameters),
+            vectors=facts.vectors or has_vectors(commit.info.get("operationMetrics")),
             blind=bool(commit.blind),
             level=commit.level,
             version=commit.version,
@@ -168,7 +178,7 @@ class Diagnosis(TextResult):
             "files": [file.path for file in self.met] or list(filter(None, [self.pasted.file])),
             "winner": {
                 "version": facts.version,
-                "operation": facts.winner,
+                "operation": self.operation,
                 "blind": facts.blind,
                 "isolation_level": facts.level,
                 "read_version": self.read_by_winner,
@@ -202,12 +212,37 @@ class Diagnosis(TextResult):
             )
 
     @property
+    def operation(self) -> str | None:
+        """Operation of the winning commit, as the log names it."""
+        return self.pasted.operation if self.stopped is None else self.stopped.commit.operation
+
+    @property
     def read_by_winner(self) -> int | None:
         """Version that the winning commit had read."""
         if self.stopped is not None:
             return self.stopped.commit.read_version
         read = self.pasted.commit.get("readVersion")
         return read if isinstance(read, int) else None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OtherDiagnosis(TextResult):
+    """Diagnosis of an error that is no conflict of two commits to a Delta table."""
+
+    error: PastedError
+    """Content of the error's text."""
+    ended: None = None
+    """No limit ends it."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the diagnosis in the format of docs/interface.md, 6."""
+        return {
+            "error": self.error.name or None,
+            "format": self.error.format or None,
+            "meaning": self.error.says,
+            "change": self.error.change or None,
+            "versions": dict(self.error.versions),
+        }
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -277,7 +312,7 @@ def explain(
     failed_after: int | None = None,
     label: str = "the text",
     budget: Budget | None = None,
-) -> Diagnosis:
+) -> Diagnosis | OtherDiagnosis:
     """Explain why a commit aborted, by its exception's text and, if given, by the table's log.
 
     Parameters
@@ -297,13 +332,14 @@ def explain(
 
     Returns
     -------
-    Diagnosis
-        The known exception, whether to retry, causes and remedies, and an example.
+    Diagnosis or OtherDiagnosis
+        The known exception, whether to retry, causes and remedies, and an example; or what an
+        error is that is no conflict of commits to a Delta table.
 
     Raises
     ------
     NoConflict
-        If the text has no known conflict.
+        If the text has no known conflict and no other known error.
     LogError
         If the log cannot be read, or does not fit the text.
 
@@ -314,6 +350,8 @@ def explain(
     ('ConcurrentDeleteReadException', 'yes', 'no-op')
     """
     pasted = read_pasted(text, label)
+    if isinstance(pasted, PastedError):
+        return OtherDiagnosis(pasted)
     table_of = exception_table()
     known = table_of.every[pasted.name]
     if pasted.condition is not None:
@@ -346,7 +384,10 @@ def _with_log(
     next_one = next(
         (c for c in later if mine and (c.operation or "").upper().startswith(mine)), None
     )
-    return replace(found, stopped=stopped, later=next_one)
+    known, cause = found.known, cause_shown_by(found.known.name, stopped.commit.operation)
+    if found.pasted.condition is None and cause is not None:
+        known = exception_table().conditions[cause].of_exception(known)
+    return replace(found, known=known, stopped=stopped, later=next_one)
 
 
 def conflicts_of_version(

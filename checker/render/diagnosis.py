@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.auditing.diagnosis import BY_FILES
@@ -15,11 +16,16 @@ from isolitmus.specs.files.exceptions_file import exception_table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis, ReplayedExample
+    from isolitmus.checker.auditing.diagnosis import (
+        ConflictingCommits,
+        Diagnosis,
+        OtherDiagnosis,
+        ReplayedExample,
+    )
     from isolitmus.model.delta.conflict import ConflictException
     from isolitmus.model.delta.log import LogCommit
 
-__all__ = ["diagnosis_lines", "example_lines", "general_lines", "stopped_lines"]
+__all__ = ["diagnosis_lines", "example_lines", "general_lines", "other_lines", "stopped_lines"]
 
 FILES = 3
 """Maximum number of files that are named."""
@@ -65,6 +71,22 @@ def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
             f"Note: the text also contains {', '.join(further)}. To explain that one, pass its text"
             " alone."
         )
+
+
+def other_lines(found: OtherDiagnosis) -> Iterator[str]:
+    """Yield what an error is that is no conflict of commits to a Delta table, and what to do."""
+    error = found.error
+    name = error.name or "This"
+    if error.format:
+        article = "an" if error.format[0] in "AEIOU" else "a"
+        of = f"{article} {error.format} table"
+        yield f"{name} is a conflict in {of}, which isolitmus does not model."
+    else:
+        yield f"{name} is not a conflict of commits to a Delta table."
+    yield f"Meaning: {error.says}"
+    if error.change:
+        yield f"Change: {error.change}"
+    yield from (f"{what[0].upper()}{what[1:]}: {n}" for what, n in error.versions.items())
 
 
 def _lowered(title: str) -> str:
@@ -113,7 +135,7 @@ def _winner(found: Diagnosis) -> str:
         return found.stopped.commit.words
     facts, pasted = found.facts, found.pasted
     said = [
-        facts.winner,
+        _operation(found),
         {True: "a blind append", False: "not a blind append", None: None}[facts.blind],
         facts.level and f"checked at {facts.level}",
         None if found.read_by_winner is None else f"read version {found.read_by_winner}",
@@ -128,6 +150,29 @@ def _winner(found: Diagnosis) -> str:
     return f"{version}{of}{words and f' ({words})'}{domain}{where}"
 
 
+def _operation(found: Diagnosis) -> str | None:
+    """Return the operation of the winning commit, and whether it is about every row."""
+    if found.facts.winner == "AUTO COMPACTION":
+        return f"{found.operation}, an auto compaction"
+    of_all_rows = found.operation in ("DELETE", "UPDATE") and _condition(found) == "true"
+    return f"{found.operation} of all rows" if of_all_rows else found.operation
+
+
+def _condition(found: Diagnosis) -> str:
+    """Return the condition of the winning commit; empty if the text has none.
+
+    Delta writes a list of conditions as JSON, Spark's own names of columns with it.
+    """
+    predicate = (found.pasted.commit.get("operationParameters") or {}).get("predicate")
+    if isinstance(predicate, str) and predicate.startswith("["):
+        try:
+            predicate = json.loads(predicate)
+        except ValueError:
+            return predicate
+    parts = predicate if isinstance(predicate, list) else [predicate]
+    return " AND ".join(str(part) for part in parts if part not in (None, "", "[]"))
+
+
 def _source(found: Diagnosis) -> Iterator[str]:
     """Yield the error class and the engine, and what is unknown about them."""
     if found.pasted.error_class is not None:
@@ -138,10 +183,11 @@ def _source(found: Diagnosis) -> Iterator[str]:
             f"Unknown part of the error class: {unknown}. The following is about {found.known.name}"
             " in general."
         )
+    shown_by = " (by the winning commit alone)" if found.pasted.is_engine_of_winner else ""
     if _foreign(found) and found.known.name in CONFLICTS:
-        yield f"Engine: {_foreign(found)}"
+        yield f"Engine: {_foreign(found)}{shown_by}"
     elif found.pasted.engine != UNKNOWN:
-        yield f"Engine: {found.pasted.engine}"
+        yield f"Engine: {found.pasted.engine}{shown_by}"
 
 
 def _details_of(found: Diagnosis) -> Iterator[str]:
@@ -149,9 +195,10 @@ def _details_of(found: Diagnosis) -> Iterator[str]:
     if found.stopped is not None:
         yield from _details(found.stopped.commit, "Winning commit")
         return
-    predicate = (found.pasted.commit.get("operationParameters") or {}).get("predicate")
-    if predicate:
-        yield f"Condition of the winning commit: {brief(str(predicate), 200)}"
+    condition = _condition(found)
+    if condition:
+        all_rows = " (all rows)" if condition == "true" else ""
+        yield f"Condition of the winning commit: {brief(condition, 200)}{all_rows}"
 
 
 def _where(found: Diagnosis) -> Iterator[str]:
@@ -163,6 +210,7 @@ def _where(found: Diagnosis) -> Iterator[str]:
         found.facts.where == "table"
         and found.known.name in BY_FILES
         and found.pasted.condition is None
+        and found.pasted.file is None
     ):
         yield "Partition: none is named, so any file of the table counts"
     names = [file.path for file in met] or list(filter(None, [found.pasted.file]))
@@ -238,7 +286,7 @@ def general_lines(known: ConflictException) -> Iterator[str]:
     yield f"Retry: {RETRY[known.retry]}. {known.retrying}"
     yield f"Meaning: {known.means(ConflictFacts())}"
     yield "What to change:"
-    yield from (f"  - {one.text}" for one in known.changes)
+    yield from (f"  - {one}" for one in known.changes)
     table = exception_table()
     causes = [one for one in table.conditions.values() if known.name in one.of]
     if causes and known is table.every[known.name]:

@@ -14,7 +14,7 @@ from isolitmus.model.display import first_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis
+    from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis, OtherDiagnosis
     from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.checker.execution.run_result import RunResult
     from isolitmus.checker.locking.interleavings import Interleavings
@@ -181,6 +181,12 @@ def _diagnosis_text(result: Diagnosis) -> str:
     return first_lines(diagnosis_lines(result), DIAGNOSIS)
 
 
+def _other_text(result: OtherDiagnosis) -> str:
+    from isolitmus.checker.render.diagnosis import other_lines
+
+    return first_lines(other_lines(result), DIAGNOSIS)
+
+
 def _stopped_text(result: ConflictingCommits) -> str:
     from isolitmus.checker.render.diagnosis import stopped_lines
 
@@ -202,6 +208,7 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("Lattices", "html"): _lattices_html,
     ("Lattices", "text"): _lattices_text,
     ("MutantReport", "text"): _mutants_text,
+    ("OtherDiagnosis", "text"): _other_text,
     ("Portrait", "text"): _portrait_text,
     ("Reason", "text"): _reason_text,
     ("Separation", "html"): _separation_html,

@@ -6,6 +6,7 @@ The axioms of Delta's protocols are named after these exceptions. Their descript
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +24,11 @@ __all__ = [
     "ConflictException",
     "ConflictFacts",
     "ConflictPattern",
+    "PastedError",
     "PastedException",
+    "has_vectors",
+    "replaces_rows",
+    "winner_kind",
 ]
 
 
@@ -50,6 +55,8 @@ CONFLICTS: Mapping[str, Conflict] = {
 
 COMPACTIONS = ("OPTIMIZE", "REORG", "AUTO COMPACTION")
 """Prefixes of operations that change no row."""
+REPLACEMENTS = ("CREATE OR REPLACE", "REPLACE TABLE")
+"""Prefixes of operations that replace every file of the table."""
 Where = Literal["partition", "table"]
 UNKNOWN = "unknown"
 """Engine of a text that does not identify it."""
@@ -60,7 +67,7 @@ class ConflictFacts:
     """Facts about one conflict; None if not known."""
 
     winner: str | None = None
-    """Operation of the winning commit, as the log names it."""
+    """Operation of the winning commit, as `winner_kind` names it."""
     blind: bool | None = None
     """True if the winning commit is marked as a blind append."""
     level: str | None = None
@@ -73,6 +80,10 @@ class ConflictFacts:
     """Command of the job that failed."""
     engine: str = UNKNOWN
     """Engine of the job that failed, as the table of exceptions names it."""
+    overwrites: bool | None = None
+    """True if the winning commit is a write that replaces rows."""
+    vectors: bool = False
+    """True if the text or the log shows that the winning commit wrote deletion vectors."""
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -86,8 +97,47 @@ class ConflictFacts:
         return both[::-1] if self.engine in ("Databricks", "Trino") and not self.blind else both
 
 
+def winner_kind(operation: str | None, parameters: Mapping[str, Any]) -> str | None:
+    """Return the operation of a commit; ``AUTO COMPACTION`` for an OPTIMIZE that Delta started.
+
+    Examples
+    --------
+    >>> winner_kind("OPTIMIZE", {"auto": "true"})
+    'AUTO COMPACTION'
+    """
+    is_auto = str(parameters.get("auto")).lower() == "true"
+    return "AUTO COMPACTION" if operation == "OPTIMIZE" and is_auto else operation
+
+
+def replaces_rows(operation: str | None, parameters: Mapping[str, Any]) -> bool | None:
+    """Return whether a commit is a write that replaces rows; None if its fields do not say it.
+
+    Examples
+    --------
+    >>> replaces_rows("WRITE", {"mode": "Overwrite"}), replaces_rows("DELETE", {})
+    (True, None)
+    """
+    key = {"WRITE": "mode", "STREAMING UPDATE": "outputMode"}.get(operation or "", "")
+    mode = parameters.get(key)
+    return None if mode is None else str(mode).lower() in ("overwrite", "complete")
+
+
+def has_vectors(metrics: object) -> bool:
+    """Return whether the metrics of a commit count deletion vectors that it wrote.
+
+    Examples
+    --------
+    >>> has_vectors({"numDeletionVectorsAdded": "2"}), has_vectors({"numDeletionVectorsRemoved": 2})
+    (True, False)
+    """
+    if not isinstance(metrics, dict):
+        return False
+    counts = (v for k, v in metrics.items() if re.search("DeletionVectors(Added|Updated)$", k))
+    return any(str(count) not in ("0", "None") for count in counts)
+
+
 def _begins(asked: tuple[str, ...], said: str | None) -> bool:
-    return (said or "").upper().startswith(asked)
+    return (said or UNKNOWN).upper().startswith(asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +148,7 @@ class ConflictPattern:
     """
 
     winner: tuple[str, ...] = ()
-    """Prefixes of the winner's operation; empty for any."""
+    """Prefixes of the winner's operation, ``UNKNOWN`` among them; empty for any."""
     mine: tuple[str, ...] = ()
     """Commands of the job that failed; empty for any."""
     unless: tuple[str, ...] = ()
@@ -117,6 +167,10 @@ class ConflictPattern:
     """Version that the winner made."""
     where: Where | None = None
     """``partition`` if a partition is named, ``table`` if none is to blame."""
+    overwrites: bool | None = None
+    """True if the winner is a write that replaces rows."""
+    vectors: bool | None = None
+    """True if the winner is known to have written deletion vectors."""
 
     def holds(self, facts: ConflictFacts) -> bool:
         """Return whether a conflict with these facts matches.
@@ -128,7 +182,7 @@ class ConflictPattern:
         >>> ConflictPattern(blind=False).holds(ConflictFacts())
         False
         """
-        plain = ("blind", "level", "version", "where")
+        plain = ("blind", "level", "version", "where", "overwrites", "vectors")
         if any(getattr(self, k) not in (None, getattr(facts, k)) for k in plain):
             return False
         if (self.engine and facts.engine not in self.engine) or _begins(self.unless, facts.mine):
@@ -148,6 +202,16 @@ class ConflictChange:
 
     text: str
     when: ConflictPattern = ALWAYS
+    given: str = ""
+    """What `when` says, in words; empty if the sentences say it themselves."""
+
+    def __str__(self) -> str:
+        """Sentences for a reader who does not know whether they apply."""
+        if not self.given:
+            return self.text
+        # a name in capitals, such as OPTIMIZE, keeps them
+        first = self.text[0] if self.text[1].isupper() else self.text[0].lower()
+        return f"If {self.given}: {first}{self.text[1:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +256,14 @@ class ConflictExample:
 
         Return None if the example contradicts a known fact.
         """
-        rewrites = [_begins(COMPACTIONS, one) for one in (self.winner, facts.winner)]
+        winners = (self.winner, facts.winner)
+        rewrites = [_begins(COMPACTIONS, one) for one in winners]
+        replaces = [_begins(REPLACEMENTS, one) for one in winners]
         mine_rewrites = [_begins(COMPACTIONS, one) for one in (self.mine, facts.mine)]
         if (
             self.protocol(facts) is None
             or (None not in (self.blind, facts.blind) and self.blind != facts.blind)
-            or (None not in (self.winner, facts.winner) and rewrites[0] != rewrites[1])
+            or (None not in winners and (rewrites[0] != rewrites[1] or replaces[0] != replaces[1]))
             or (None not in (self.mine, facts.mine) and mine_rewrites[0] != mine_rewrites[1])
         ):
             return None
@@ -288,13 +354,35 @@ class ConflictCondition:
     """Engines on which it exists; empty for any."""
     phrases: tuple[str, ...]
     """Phrases that identify it, in addition to its name."""
+    winner: tuple[str, ...]
+    """Prefixes of operations of the winning commit that identify it."""
     instead: Mapping[str, Any]
     """Fields of the exception that it replaces."""
+
+    def is_shown_by(self, winner: str | None) -> bool:
+        """Return whether the operation of the winning commit is enough to identify the cause."""
+        return bool(self.winner) and _begins(self.winner, winner)
 
     def of_exception(self, known: ConflictException) -> ConflictException:
         """Return the description of an exception with this cause."""
         examples = [one for one in self.instead["examples"] if one.of in (None, known.name)]
         return replace(known, **{**self.instead, "examples": tuple(examples)})
+
+
+@dataclass(frozen=True, slots=True)
+class PastedError:
+    """Error in a text that is no conflict of two commits to a Delta table."""
+
+    name: str
+    """Error class or class; empty if the text does not name it."""
+    format: str
+    """Table format or database whose conflict of commits it is; empty if it is none."""
+    says: str
+    """Description."""
+    change: str
+    """Advice; empty if there is none."""
+    versions: Mapping[str, int]
+    """Versions in the text, by what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +396,9 @@ class PastedException(ReadableRepr):
     condition: str | None = None
     """Cause, as the table of exceptions names it."""
     engine: str = UNKNOWN
-    """Engine that wrote the text."""
+    """Engine that wrote the text; if the text does not show it, that of the winning commit."""
+    is_engine_of_winner: bool = False
+    """True if only the winning commit shows the engine."""
     table: str | None = None
     """Table, as the message names it."""
     version: int | None = None
@@ -342,15 +432,20 @@ class PastedException(ReadableRepr):
         """Facts about the conflict that the text alone gives."""
         blind, level = self.commit.get("isBlindAppend"), self.commit.get("isolationLevel")
         named = self.partition is not None
+        # a file of a partition is in the folder of the partition
         nowhere = self.everywhere or self.sub_condition == "WITHOUT_HINT"
+        nowhere |= self.file is not None and "/" not in self.file
+        parameters = self.commit.get("operationParameters") or {}
         return ConflictFacts(
-            self.operation,
+            winner_kind(self.operation, parameters),
             blind if isinstance(blind, bool) else None,
             level if isinstance(level, str) else None,
             self.version,
             "partition" if named else "table" if nowhere else None,
             self.mine,
             self.engine,
+            replaces_rows(self.operation, parameters),
+            has_vectors(self.commit.get("operationMetrics")),
         )
 
     def __repr__(self) -> str:

@@ -15,9 +15,9 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import category
 
-from isolitmus.model.delta.conflict import UNKNOWN, PastedException
+from isolitmus.model.delta.conflict import UNKNOWN, PastedError, PastedException
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.files.exceptions_file import exception_table
+from isolitmus.specs.files.exceptions_file import cause_shown_by, exception_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,9 +93,26 @@ VERSIONS = (
     re.compile(r"version (\d{1,18}) already exists", re.IGNORECASE),
     re.compile(r"existing table version: (\d{1,18})", re.IGNORECASE),
     re.compile(r"write detected for version (\d{1,18})", re.IGNORECASE),
+    re.compile(r"VersionAlreadyExists\((\d{1,18})\)"),
+    re.compile(r"Commit failed at version: (\d{1,18})"),
+    re.compile(r"actual version: (\d{1,18})"),
+    re.compile(r"update conflict.{1,300}?version (\d{1,18})\b(?!\.\d)", re.IGNORECASE),
+    re.compile(r"Commit version (\d{1,18}) (?:is not valid|already accepted)", re.IGNORECASE),
     re.compile(r"_delta_log/(\d{20})\.json"),
 )
 """Patterns of the version that another writer committed first."""
+OTHER_VERSIONS: Mapping[str, re.Pattern[str]] = {
+    "version that your write tried": re.compile(r"write a transaction (\d{1,18}) but"),
+    "version that your write had read": re.compile(r"base_version ?[=:] ?(\d{1,18})"),
+    "newest version of the table": re.compile(
+        r"(?:table has been updated to|latest_version ?[=:]) ?(\d{1,18})"
+    ),
+    "version that already exists": re.compile(r"will retry version ?[=:] ?(\d{1,18})"),
+    "version of the source table": re.compile(
+        r"(?:source table at|streaming source at|schema change in) version (\d{1,18})"
+    ),
+}
+"""Patterns of versions in texts that are no conflicts, by what they are."""
 PARTITIONS = (
     re.compile(
         r"(?:modified|deleted) data in the partition (?P<partition>.{1,300}?) that (?:should|was)"
@@ -134,6 +151,10 @@ class Mention(NamedTuple):
     """Name of the exception."""
 
 
+COMMIT_ALONE = "ConflictingCommit"
+"""Name for a text that has only the description of the winning commit."""
+
+
 class NoConflict(IsolitmusError):
     """Text that contains no known conflict."""
 
@@ -150,8 +171,13 @@ def conflict_in(text: str) -> str | None:
     return next((name for *_, name in sorted(found)), None)
 
 
-def read_pasted(text: str, label: str = "the text") -> PastedException:
-    r"""Return the facts about a conflict in a text; NoConflict if it contains no known one.
+def read_pasted(text: str, label: str = "the text") -> PastedException | PastedError:
+    r"""Return the facts about a conflict in a text, or the known error that is none.
+
+    Raises
+    ------
+    NoConflict
+        If the text contains neither.
 
     Examples
     --------
@@ -166,23 +192,34 @@ def read_pasted(text: str, label: str = "the text") -> PastedException:
     flat = _plain(text)
     found = _exceptions(flat) or [Mention(0, 0, name) for name in _squeezed(flat)]
     if not found:
-        raise NoConflict(f"{label}: {_instead(flat)}")
+        error = _other_error(flat)
+        if error is None:
+            raise NoConflict(f"{label}: {_instead(flat)}")
+        return error
     name = found[0].name
     flat, others = _first_alone(flat, found)
     commit, around = _commit(flat)
     newer, altered = NEWER.search(flat), ALTERED.search(flat)
-    path, engine, error_class = _first(FILES, flat), _engine(flat), _error_class(flat, name)
+    path, error_class = _first(FILES, flat), _error_class(flat, name)
+    engine, of_winner = _engine(around), _engine(str(commit.get("engineInfo", "")))
+    is_of_winner = engine == UNKNOWN != of_winner
+    if is_of_winner:
+        engine = of_winner
     operation = newer["operation"] if newer else commit.get("operation")
+    operation = operation if isinstance(operation, str) else None
     version = newer["version"] if newer else "0" if EMPTY in flat else _first(VERSIONS, flat)
-    mine, told = _mine(around, str(operation))
+    # the message names the operation of the winner, which is no statement of the job
+    mine, told = _mine(NEWER.sub(" ", around), str(operation))
+    cause = _condition(flat, name, engine, (error_class or "").partition(".")[2], operation)
     return PastedException(
         name=name,
         error_class=error_class,
-        condition=_condition(flat, name, engine, (error_class or "").partition(".")[2]),
+        condition=cause,
         engine=engine,
+        is_engine_of_winner=is_of_winner,
         table=newer["table"] if newer else altered["table"] if altered else None,
         version=None if version is None else int(version),
-        operation=operation if isinstance(operation, str) else None,
+        operation=operation,
         partition=_partition(flat, path),
         everywhere=ROOT in flat,
         file=path,
@@ -282,9 +319,10 @@ def _exceptions(flat: str) -> list[Mention]:
     table = exception_table()
     for found in (
         _messages(flat, table.exceptions),
-        _messages(flat, table.elsewhere),
+        _messages(flat, {k: v for k, v in table.elsewhere.items() if k != COMMIT_ALONE}),
         _classes(flat),
         (Mention(0, 0, one.of[0]) for one in table.conditions.values() if _has(one.phrases, flat)),
+        _messages(flat, {COMMIT_ALONE: table.elsewhere[COMMIT_ALONE]}),
     ):
         places = sorted(found)
         if places:
@@ -322,6 +360,19 @@ def _classes(flat: str) -> Iterator[Mention]:
         yield from (_mention(found, name) for found in _named(flat, name))
 
 
+def _other_error(flat: str) -> PastedError | None:
+    """Return the known error in a text that is no conflict of two commits to a Delta table."""
+    for known, error in exception_table().others.items():
+        classes = (*error.classes, *([known] if known.isupper() else []))
+        named = next((name for name in classes if re.search(rf"\b{name}\b", flat)), None)
+        if named or _has(error.phrases, flat):
+            found = {what: one.search(flat) for what, one in OTHER_VERSIONS.items()}
+            versions = {what: int(match[1]) for what, match in found.items() if match}
+            in_text = error.name if error.name in flat else ""
+            return PastedError(named or in_text, error.format, error.says, error.change, versions)
+    return None
+
+
 def _instead(flat: str) -> str:
     """Return a description of a text without a known conflict, and advice what to pass instead."""
     wanted = (
@@ -330,11 +381,6 @@ def _instead(flat: str) -> str:
     )
     if not flat:
         return f"the text is empty; {wanted}"
-    for known, error in exception_table().others.items():
-        named = re.search(rf"\b{known}\b", flat)
-        if named or _has(error.phrases, flat):
-            which = known if named and known.isupper() else "this"
-            return f"{which} is not a conflict of commits to a Delta table: {error.says}"
     for shared, says in SHARED.items():
         if re.search(rf"\b{re.escape(shared)}\b", flat):
             return f"{shared} {says}; pass its message too"
@@ -357,16 +403,18 @@ def _engine(flat: str) -> str:
     return next((name for name, one in engines if any(m in flat for m in one.marks)), UNKNOWN)
 
 
-def _condition(flat: str, name: str, engine: str, sub_condition: str) -> str | None:
-    """Return the cause of an exception, by the error class after its dot, by phrases or by engine
-    alone.
+def _condition(
+    flat: str, name: str, engine: str, sub_condition: str, winner: str | None
+) -> str | None:
+    """Return the cause of an exception, by the error class after its dot, by phrases, by engine
+    alone, or else by the winner's operation.
     """
     for known, one in exception_table().conditions.items():
         if name not in one.of or (one.engine and engine not in one.engine):
             continue
         if known == sub_condition or one.engine or _has(one.phrases, flat):
             return known
-    return None
+    return cause_shown_by(name, winner)
 
 
 def _partition(flat: str, path: str | None) -> str | None:
@@ -387,7 +435,8 @@ def _mine(flat: str, winner: str) -> tuple[str | None, str | None]:
         if (place := flat.find(f".{start}")) >= 0
     ]
     if found:
-        return min(found)[1], "stack trace"
+        is_auto = any(command == "AUTO COMPACTION" for _, command in found)
+        return "AUTO COMPACTION" if is_auto else min(found)[1], "stack trace"
     texts = [
         (command == winner, match.start(), command)
         for pattern, command in table.statements.items()

@@ -30,6 +30,7 @@ __all__ = [
     "ExceptionTable",
     "OtherError",
     "WritingEngine",
+    "cause_shown_by",
     "exception_of",
     "exception_table",
     "read_exceptions",
@@ -50,6 +51,8 @@ WHEN = (
     "not_level",
     "version",
     "where",
+    "overwrites",
+    "vectors",
 )
 EXAMPLE = ("test", "under", "loser", "mine", "winner", "where", "blind", "of")
 BOTH = ("delta-serializable", "delta-write-serializable")
@@ -58,12 +61,20 @@ FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "othe
 
 @dataclass(frozen=True, slots=True)
 class OtherError:
-    """Error that is not a conflict of two commits."""
+    """Error that is no conflict of two commits to a Delta table."""
 
     says: str
-    """Description in a sentence."""
+    """Description."""
+    change: str
+    """Advice; empty if there is none."""
     phrases: tuple[str, ...]
     """Phrases that identify its messages, in addition to its error class."""
+    classes: tuple[str, ...]
+    """Further error classes of it."""
+    name: str
+    """Class of the exception, if the table does not have it under its error class."""
+    format: str
+    """Table format or database whose conflict of commits it is; empty if it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,18 @@ def exception_of(name: str) -> ConflictException | None:
     return None
 
 
+def cause_shown_by(name: str, winner: str | None) -> str | None:
+    """Return the cause of an exception that the operation of the winning commit shows, or None.
+
+    Examples
+    --------
+    >>> cause_shown_by("ConcurrentAppendException", "CREATE OR REPLACE TABLE AS SELECT")
+    'WHOLE_TABLE_REPLACE'
+    """
+    conditions = exception_table().conditions.items()
+    return next((k for k, one in conditions if name in one.of and one.is_shown_by(winner)), None)
+
+
 def read_exceptions(text: str, label: str) -> ExceptionTable:
     """Return the table in a text; LitmusError describes a problem."""
     document = Source(label, text).node()
@@ -171,8 +194,15 @@ def _words(node: Node) -> dict[str, str]:
 
 def _other(node: Node) -> OtherError:
     node.table()
-    node.keys(("says", "phrases"))
-    return OtherError(node.get("says", str), node.strings("phrases"))
+    node.keys(("says", "change", "phrases", "classes", "name", "format"))
+    return OtherError(
+        node.get("says", str),
+        node.get("change", str, ""),
+        node.strings("phrases"),
+        node.strings("classes"),
+        node.get("name", str, ""),
+        node.get("format", str, ""),
+    )
 
 
 def _engine(node: Node) -> WritingEngine:
@@ -194,12 +224,14 @@ def _exception(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> C
 def _condition(node: Node, name: str, engines: Mapping[str, WritingEngine]) -> ConflictCondition:
     """Return a condition under which exceptions occur, with its engines, phrases and advice."""
     node.table()
-    node.keys(("of", "engine", "phrases", *ADVICE))
+    node.keys(("of", "engine", "phrases", "winner", *ADVICE))
     if not node.strings("of"):
         node.refuse(f"{node} needs 'of' (a list of exceptions)")
     engine = _engines(node, engines)
     phrases = node.strings("phrases")
-    return ConflictCondition(name, node.strings("of"), engine, phrases, _advice(node, engines))
+    return ConflictCondition(
+        name, node.strings("of"), engine, phrases, node.strings("winner"), _advice(node, engines)
+    )
 
 
 def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
@@ -209,7 +241,7 @@ def _advice(node: Node, engines: Mapping[str, WritingEngine]) -> dict[str, Any]:
         node.refuse(
             f"{node.under('retry')} is {show_value(texts['retry'])}; expected one of {RETRY}"
         )
-    keys = ("text", "when")
+    keys = ("text", "when", "if")
     changes = tuple(_change(each, engines) for each in _each(node, "changes", keys))
     if not changes or changes[-1].when != ALWAYS:
         node.refuse(f"{node}: the last of its 'changes' is for any conflict, and has no 'when'")
@@ -231,7 +263,7 @@ def _each(node: Node, key: str, known: tuple[str, ...]) -> Iterator[Node]:
 
 
 def _change(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictChange:
-    return ConflictChange(node.get("text", str), _when(node, engines))
+    return ConflictChange(node.get("text", str), _when(node, engines), node.get("if", str, ""))
 
 
 def _example(node: Node) -> ConflictExample:
@@ -295,4 +327,6 @@ def _when(node: Node, engines: Mapping[str, WritingEngine]) -> ConflictPattern:
         _optional(said, "not_level", str),
         _optional(said, "version", int),
         _where(said),
+        _optional(said, "overwrites", bool),
+        _optional(said, "vectors", bool),
     )

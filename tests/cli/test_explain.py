@@ -191,7 +191,7 @@ def test_a_compaction_that_lost_by_rows_is_told_to_wait(call, pasted):
         " transaction read. SQL: OPTIMIZE a.b.c ZORDER BY (id);"
     )
     _, out, _ = call("explain", pasted(text))
-    assert "Change: Your job is a compaction: postpone it" in out
+    assert "Change: Postpone your compaction" in out
     assert "its own keys" not in out
     assert "two-deletes" not in out
 
@@ -270,6 +270,146 @@ def test_what_another_engine_says_is_a_conflict_too(call, pasted):
         "delta-rs",
         None,
     ]
+
+
+COMMIT = (
+    "io.delta.exceptions.{name}: {says}. Please try the operation again.\nConflicting commit:"
+    ' {{"timestamp":1,"operation":"{operation}","operationParameters":{parameters},"readVersion":42,'
+    '"isolationLevel":"WriteSerializable","isBlindAppend":false,"engineInfo":"{engine}"}}'
+)
+
+
+def commit_message(
+    operation, parameters="{}", name="ConcurrentAppendException", engine="x", says=""
+):
+    says = says or "Files were added to the root of the table by a concurrent update"
+    return COMMIT.format(
+        name=name, operation=operation, parameters=parameters, engine=engine, says=says
+    )
+
+
+def test_the_advice_is_for_the_winner_that_the_text_names(call, pasted):
+    """Case c10: the winner replaced the table."""
+    engine = "Databricks-Runtime/11.3.x-cpu-ml-scala2.12"
+    text = commit_message("CREATE OR REPLACE TABLE AS SELECT", engine=engine)
+    status, out, err = call("explain", pasted(text))
+    assert (status, err) == (0, "")
+    answer, _, change, retry, *_ = out.splitlines()
+    assert "replaced all rows of the table. Retry: only after a check." in answer
+    assert change.startswith(
+        "Change: Replace the table while no other job writes, or give each run"
+    )
+    assert retry.endswith("retry only if it should.")
+    assert "row-level concurrency) would not help" in out
+    assert "(by the winning commit alone)" in out
+    assert "UPDATE" not in out
+    assert "blind append:" not in out
+    assert "Your job" not in out
+
+
+@pytest.mark.parametrize(
+    ("auto", "said", "never"),
+    [
+        ("true", "Turn auto compaction off", "Postpone"),
+        ("false", "Postpone the compaction", "auto"),
+    ],
+)
+def test_a_compaction_that_delta_started_cannot_be_postponed(call, pasted, auto, said, never):
+    text = commit_message("OPTIMIZE", f'{{"predicate":"[]","zOrderBy":"[]","auto":"{auto}"}}')
+    _, out, _ = call("explain", pasted(text))
+    assert out.splitlines()[2].startswith(f"Change: {said}")
+    assert never not in "".join(out.splitlines()[:3])
+    assert "If the winning commit" not in out
+    assert "Condition" not in out, "the list of conditions is empty"
+    _, out, _ = call("explain", pasted(text), "--json")
+    assert json.loads(out)["winner"]["operation"] == "OPTIMIZE"
+
+
+def test_of_two_compactions_nothing_is_said_of_overwrites(call, pasted):
+    says = (
+        "This transaction attempted to delete one or more files that were deleted (for example"
+        " day=1/part-0.parquet) by a concurrent update"
+    )
+    text = commit_message(
+        "OPTIMIZE", '{"predicate":[]}', "ConcurrentDeleteDeleteException", says=says
+    )
+    _, out, _ = call("explain", pasted(f"{text} at a.OptimizeExecutor.run(B.scala:1)"))
+    assert "Change: Run only one of the two compactions" in out
+    assert "overwrite" not in out
+
+
+@pytest.mark.parametrize(
+    ("predicate", "said"),
+    [
+        ('["true"]', ("(DELETE of all rows", "Condition of the winning commit: true (all rows)")),
+        ('"[\\"(id#1 = 3)\\"]"', ("(DELETE,", "Condition of the winning commit: (id#1 = 3)")),
+        ('"(a = 1"', ("(DELETE,", "Condition of the winning commit: (a = 1")),
+        ('"[oops"', ("(DELETE,", "Condition of the winning commit: [oops")),
+    ],
+)
+def test_the_line_of_the_commit_alone(call, pasted, predicate, said):
+    """Case c11."""
+    text = commit_message("DELETE", f'{{"predicate":{predicate}}}').partition("\n")[2]
+    status, out, err = call("explain", pasted(text))
+    assert (status, err) == (0, "")
+    assert "Change: Pass the line above this one too: its class" in out
+    assert "checked at WriteSerializable" in out
+    for words in said:
+        assert words in out
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Caused by: org.apache.iceberg.exceptions.ValidationException: Found conflicting files that can contain records matching true: [a]",
+         "ValidationException is a conflict in an Iceberg table, which isolitmus does not model."),
+        ("org.apache.iceberg.exceptions.CommitStateUnknownException: Read timed out",
+         "CommitStateUnknownException is not a conflict of commits to a Delta table."),
+        ("[DELTA_SOURCE_TABLE_IGNORE_CHANGES] Detected a data update (for example a) in the source table at version 12.",
+         "DELTA_SOURCE_TABLE_IGNORE_CHANGES is not a conflict of commits to a Delta table."),
+        ("WARN Attempting to write a transaction 12 but the underlying table has been updated to 49",
+         "This is not a conflict of commits to a Delta table."),
+    ],
+)  # fmt: skip
+def test_a_known_error_that_is_no_conflict_is_explained(call, pasted, text, first):
+    status, out, err = call("explain", pasted(text))
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == first
+    assert lines[1].startswith("Meaning: ")
+    assert "Change: " in out
+    status, out, _ = call("explain", pasted(text), "--json")
+    found = json.loads(out)
+    assert (status, sorted(found)) == (0, ["change", "error", "format", "meaning", "versions"])
+    assert str(explain(text)).startswith(first)
+
+
+def test_deletion_vectors_that_are_on_are_not_turned_on(call, pasted):
+    engine = "Databricks-Runtime/14.3.x"
+    text = commit_message("MERGE", engine=engine)
+    off, on = (
+        text,
+        text.replace(
+            '"engineInfo', '"operationMetrics":{"numTargetDeletionVectorsAdded":"3"},"engineInfo'
+        ),
+    )
+    _, out, _ = call("explain", pasted(off))
+    assert "Change: Turn on deletion vectors" in out
+    _, out, _ = call("explain", pasted(on))
+    assert "Change: Check why rows were not compared" in out
+    assert "Turn on deletion vectors" not in out
+
+
+def test_with_the_table_a_replaced_table_is_the_cause(call, pasted, delta):
+    replaced = delta.append(1, "f2")
+    replaced[0]["commitInfo"]["operation"] = "CREATE OR REPLACE TABLE AS SELECT"
+    path = delta.table(delta.append(0, "f1"), replaced)
+    text = (
+        "ConcurrentAppendException: Files were added to partition [part=0] by a concurrent update."
+    )
+    status, out, _ = call("explain", pasted(text), "--table", path, "--version", 2)
+    assert status == 0
+    assert "replaced all rows of the table" in out.splitlines()[0]
 
 
 def test_a_sub_condition_that_is_not_known_is_said_to_be_none(call, pasted):

@@ -127,12 +127,14 @@ def test_the_example_is_of_the_same_commands_where_the_catalogue_has_one():
 
 
 FACTS = {
-    "winner": (None, "WRITE", "DELETE", "OPTIMIZE", "CREATE OR REPLACE TABLE"),
+    "winner": (None, "WRITE", "DELETE", "OPTIMIZE", "AUTO COMPACTION", "CREATE OR REPLACE TABLE"),
     "blind": (None, True, False),
     "level": (None, "Serializable", "WriteSerializable"),
     "where": (None, "partition", "table"),
-    "mine": (None, "WRITE", "DELETE", "OPTIMIZE", "ALTER TABLE", "CLONE"),
+    "mine": (None, "WRITE", "DELETE", "OPTIMIZE", "AUTO COMPACTION", "ALTER TABLE", "CLONE"),
     "engine": ("unknown", "Delta", "Databricks", "Trino", "delta-rs"),
+    "overwrites": (None, True, False),
+    "vectors": (False, True),
 }
 
 
@@ -145,6 +147,10 @@ def facts_of(known, engines):
     values = {name: FACTS[name] for name in asked} | ({"engine": engines} if engines else {})
     for picked in product(*values.values()):
         yield ConflictFacts(**dict(zip(values, picked, strict=True)))
+
+
+CONDITIONAL = ("If the winning commit", "If your job is", "If the table", "If the job")
+"""Beginnings of advice that says a known fact as a condition."""
 
 
 def contradictions(known, facts):
@@ -170,7 +176,7 @@ def contradictions(known, facts):
     )
     yield (
         "partitions and none",
-        "partition the table by" in text and "leave the table unpartitioned" in text,
+        re.search("(?i)partition the table by", text) and "leave the table unpartitioned" in text,
     )
     yield (
         "no partition is named",
@@ -178,20 +184,30 @@ def contradictions(known, facts):
     )
     yield (
         "a partition is named",
-        facts.where == "partition" and "unpartitioned table: partition the table" in text,
+        facts.where == "partition" and "Partition the table by" in text,
     )
-    yield "blind", facts.blind is False and "the winning commit is a blind append" in text
-    yield "not blind", facts.blind is not False and "insert that is not a blind append" in text
-    compaction = (facts.winner or "").startswith(("OPTIMIZE", "REORG"))
-    yield "no compaction", not compaction and "the winning commit is a compaction" in text
+    yield (
+        "what is known",
+        any(text.startswith(CONDITIONAL) for text in (*changes, known.retried(facts))),
+    )
+    yield "blind", facts.blind is False and "metadata changes out of your job" in text
+    yield "not blind", facts.blind is not False and "Make the other job a blind append" in text
+    yield "an overwrite", not facts.overwrites and "Overwrite while no other job" in text
+    yield "vectors", facts.vectors is not True and "although the table has deletion vectors" in text
+    yield "no vectors", facts.vectors is True and "Turn on deletion vectors" in text
+    compaction = (facts.winner or "").startswith(("OPTIMIZE", "REORG", "AUTO COMPACTION"))
+    can_wait = compaction and facts.winner != "AUTO COMPACTION"
+    yield "no compaction", not can_wait and "Postpone the compaction" in text
+    yield "postponed", facts.winner == "AUTO COMPACTION" and "Postpone the compaction" in text
     ours = (facts.mine or "").startswith(("OPTIMIZE", "REORG"))
+    yield "as an overwrite does", ours and "overwrite with dynamic partitions" in text
     yield "it changes no row", compaction and re.search("changed the same|its own keys", text)
     other = {"RESTORE", "CLONE"} - {facts.mine}
     yield (
         "another command",
         facts.mine in ("RESTORE", "CLONE") and any(one in said[-1] for one in other),
     )
-    yield "not my compaction", not ours and "If your job is a compaction" in text
+    yield "not my compaction", not ours and "Postpone your compaction" in text
     yield "started twice", "domain" in known.title and re.search("checkpoint|query", text)
     example = known.example(facts)
     if example is not None:
@@ -224,22 +240,32 @@ def test_advice_fits_what_is_known():
 
     assert "one after the other" in first(append)
     merge = {"winner": "MERGE", "mine": "UPDATE", "where": "table"}
-    assert "partition the table by a column that separates" in first(
+    assert "Partition the table by a column that separates" in first(
         append, **merge, engine="Delta"
     )
-    assert "turn on deletion vectors" in first(append, **merge, engine="Databricks")
-    assert "If your job alters" in first(append, winner="WRITE", mine="ALTER TABLE", where="table")
-    assert "the winning commit is a compaction: postpone" in first(
-        append, winner="OPTIMIZE", mine="DELETE"
+    assert "Turn on deletion vectors" in first(append, **merge, engine="Databricks")
+    assert "rows were not compared" in first(append, **merge, engine="Databricks", vectors=True)
+    assert "It reads the whole table" in first(
+        append, winner="WRITE", mine="ALTER TABLE", where="table"
     )
-    assert "If your job is a compaction: postpone it" in first(
-        read, winner="DELETE", mine="OPTIMIZE"
+    assert first(append, winner="OPTIMIZE", mine="DELETE").startswith("Postpone the compaction")
+    assert "cannot be postponed" in first(append, winner="AUTO COMPACTION", mine="DELETE")
+    assert first(read, winner="DELETE", mine="OPTIMIZE").startswith("Postpone your compaction")
+    assert "the write before" in first(read, winner="DELETE", mine="AUTO COMPACTION")
+    assert "Overwrite while no other job writes" in first(
+        append, winner="WRITE", overwrites=True, blind=False
     )
+    twice = TABLE["ConcurrentDeleteDeleteException"]
+    for where, said in (("partition", "another partition"), ("table", "Partition the table")):
+        for known in (read, twice):
+            assert said in first(known, winner="UPDATE", where=where, engine="Delta")
     rows = CAUSES["ConcurrentAppendException.ROW_LEVEL_CHANGES"]
     assert "its own keys" in first(rows, winner="MERGE")
     assert "its own keys" not in " ".join(rows.advice(ConflictFacts("OPTIMIZE")))
     assert "row tracking" in first(rows, winner="OPTIMIZE")
-    assert "both jobs are compactions" in first(read, winner="OPTIMIZE", mine="OPTIMIZE")
+    assert "one of the two compactions" in first(read, winner="OPTIMIZE", mine="OPTIMIZE")
+    general = [str(change) for change in read.changes]
+    assert any(text.startswith("If both jobs are compactions: run only one") for text in general)
 
 
 SUB_CONDITIONS = """ALLOTTED_TIME_EXCEEDED CHANGE_TYPE_COLUMN EMPTY_READ_PREDICATES METADATA_CHANGE

@@ -9,14 +9,17 @@ import typer
 
 from isolitmus.cli.output import print_json, say_file, warn
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.records import Records
+from isolitmus.specs.histories.written_history import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isolitmus.model.dependency_graph import DependencyGraph
+    from isolitmus.model.history import History
 
-__all__ = ["DOCUMENTS", "PICTURES", "TABLES", "OutputForm", "OutputForms"]
+__all__ = ["DOCUMENTS", "HISTORIES", "PICTURES", "TABLES", "OutputForm", "OutputForms"]
 
 PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "svg": lambda graph: graph.to_svg(),
@@ -26,6 +29,8 @@ PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "graphml": lambda graph: graph.to_graphml(),
 }
 """Writers of a dependency graph as a picture, by form."""
+HISTORIES: Mapping[str, Callable[[History], str]] = WRITERS
+"""Writers of an abstract history in the formats of other checkers, by form."""
 TABLES: Mapping[str, Callable[[Records], str]] = {"csv": Records.to_csv}
 """Writers of records as a table, by form."""
 DOCUMENTS: Mapping[str, Callable[[Sequence[Any]], str]] = {
@@ -48,13 +53,14 @@ class OutputForm:
 
     @property
     def draws(self) -> bool:
-        """True if the form is a picture, which shows a single result."""
-        return self.word in PICTURES
+        """True if the form is a picture or a history, which shows a single result."""
+        return self.word in PICTURES or self.word in HISTORIES
 
     def refuse(self, count: int) -> None:
-        """Raise IsolitmusError for several results in one picture."""
+        """Raise IsolitmusError for several results in one picture or history."""
         if self.draws and count > 1:
-            raise IsolitmusError(f"--as {self.word} draws one thing, and {count} were asked for")
+            verb = "draws" if self.word in PICTURES else "writes"
+            raise IsolitmusError(f"--as {self.word} {verb} one thing, and {count} were asked for")
 
     def show(self, results: Sequence[Any], document: Callable[[], object]) -> None:
         """Print the results in this form; ``document`` returns the JSON document."""
@@ -69,6 +75,9 @@ class OutputForm:
             case word if word in DOCUMENTS:
                 if results:
                     say_file(DOCUMENTS[word](results).rstrip("\n"))
+            case word if word in HISTORIES:
+                self.refuse(len(results))
+                self._write_history(results[0].litmus)
             case word:
                 self.refuse(len(results))
                 graph = results[0].graph
@@ -77,9 +86,21 @@ class OutputForm:
                 else:
                     warn("nothing to draw: the result has no graph")
 
+    def _write_history(self, test: object) -> None:
+        """Print a history that was found, if one was; raise IsolitmusError for statements."""
+        if test is None:
+            warn("nothing to write: no history was found")
+        elif isinstance(test, HistoryTest):
+            say_file(HISTORIES[str(self.word)](test.history).rstrip("\n"))
+        else:
+            raise IsolitmusError(
+                f"--as {self.word} writes reads and writes of keys, and the counterexample has"
+                " statements on tables; try --universe abstract"
+            )
+
 
 class OutputForms:
-    """Output forms of a verb: some of PICTURES, DOCUMENTS and TABLES, and always JSON."""
+    """Output forms of a verb: some of PICTURES, DOCUMENTS, HISTORIES, TABLES, and always JSON."""
 
     def __init__(self, *words: str) -> None:
         self.words = (*words, "json")
@@ -96,6 +117,7 @@ class OutputForms:
         kinds = [
             *(["a picture of the dependencies"] if PICTURES.keys() & self.words else []),
             *(["a document"] if DOCUMENTS.keys() & self.words else []),
+            *(["a history for another checker"] if HISTORIES.keys() & self.words else []),
             *(["a table"] if TABLES.keys() & self.words else []),
             "the document of --json",
         ]

@@ -1,4 +1,4 @@
-"""`isolitmus export`: litmus tests as Python, for a test suite or as a standalone script."""
+"""`isolitmus export`: litmus tests as Python (a test suite, a standalone script), or histories."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.catalogue import litmus_files
+from isolitmus.specs.histories.written_history import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ __all__ = ["export"]
 PROTOCOL = "delta-serializable"
 
 
-@check_output_paths(pytest=False, pyspark=False)
+@check_output_paths(pytest=False, pyspark=False, elle=False, awdit=False)
 def export(
     tests: Annotated[
         list[str],
@@ -55,6 +56,20 @@ def export(
             help="Write a script that needs only PySpark and Delta to this file.",
         ),
     ] = None,
+    elle: Annotated[
+        Path | None,
+        typer.Option(
+            "--elle", metavar="FILE", help="Write an abstract history in Elle's EDN to this file."
+        ),
+    ] = None,
+    awdit: Annotated[
+        Path | None,
+        typer.Option(
+            "--awdit",
+            metavar="FILE",
+            help="Write an abstract history in AWDIT's text to this file.",
+        ),
+    ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
@@ -65,8 +80,9 @@ def export(
     memory: Memory = None,
     as_json: Json = False,
 ) -> int:
-    """The file has one test for each protocol of Delta. Litmus tests that cannot be written as
-    Python are skipped and named at the end.
+    """A Python file has one test for each protocol of Delta. Litmus tests that cannot be written
+    are skipped and named at the end. isolitmus check reads the history files, and so do Elle and
+    AWDIT.
 
     Exit status, the first that applies in the order 2, 3, 0:
       0  all tests were written
@@ -76,12 +92,16 @@ def export(
     Examples:
       isolitmus export reorder --pytest FILE
       isolitmus export reorder --pyspark FILE
+      isolitmus export history-long-fork --elle FILE
 
     """
     within = read_budget(time, memory)
     forms: dict[ExportForm, Path | None] = {"pytest": pytest, "pyspark": pyspark}
-    if not any(forms.values()):
-        raise IsolitmusError("no file to write; add --pytest FILE or --pyspark FILE")
+    texts: dict[str, Path | None] = {"elle": elle, "awdit": awdit}
+    if not any((*forms.values(), *texts.values())):
+        raise IsolitmusError(
+            "no file to write; add --pytest FILE, --pyspark FILE, --elle FILE or --awdit FILE"
+        )
     specs = (
         None if protocol is None else [read_protocol(p) for p in split_names("protocol", protocol)]
     )
@@ -109,11 +129,49 @@ def export(
         if not as_json:
             run = f"pytest {path}" if form == "pytest" else f"python {path}"
             say(f"{path}: {count_of(len(cases), 'test')}; run it with {run}")
+    for text_form, path in texts.items():
+        if path is not None:
+            written += _write_history(tests, text_form, path, refused, quiet=as_json)
     for message in group_refusals(refused):
         warn(message)
     if as_json:
         print_json({"written": written, "refused": [each.to_json() for each in refused]})
     return 2 if refused else 0 if ended is None else ended.status
+
+
+def _write_history(
+    names: list[str], form: str, path: Path, refused: list[Refusal], *, quiet: bool
+) -> list[dict[str, object]]:
+    """Write the one history that the names stand for; return its entry in the JSON document."""
+    found: list[HistoryTest] = []
+    for name in names:
+        try:
+            tests = [litmus(str(file)) for file in litmus_files(name)]
+            found += [_history_test(test) for test in tests]
+        except IsolitmusError as error:
+            refused.append(Refusal(name, error))
+    if len(found) > 1:
+        raise IsolitmusError(f"--{form} writes one history, and {len(found)} were given")
+    for test in found:
+        try:
+            text = WRITERS[form](test.history)
+        except IsolitmusError as error:
+            refused.append(Refusal(test.name, IsolitmusError(f"{test.name}: {error}")))
+            continue
+        write_whole(path, text)
+        if not quiet:
+            say(f"{path}: 1 history; check it with isolitmus check {path}")
+        return [{"file": str(path), "form": form, "tests": [{"litmus": test.name}]}]
+    return []
+
+
+def _history_test(test: Litmus | HistoryTest) -> HistoryTest:
+    if isinstance(test, HistoryTest):
+        return test
+    raise IsolitmusError(
+        f"{test.name} has statements on tables; the formats of histories have reads and writes of"
+        " keys"
+    )
 
 
 def _writable(

@@ -12,7 +12,7 @@ from isolitmus.checker.render.search_results import separation_lines
 from isolitmus.checker.search.separation import ABSTRACT, TABLE
 from isolitmus.checker.search.separation import separate as ask
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
+from isolitmus.cli.conversion import HISTORIES, PICTURES, TABLES, OutputForms
 from isolitmus.cli.options import (
     CERTIFICATE,
     Json,
@@ -107,7 +107,7 @@ def report_mutants(
     return 3 if report.survivors else 0
 
 
-FORMS = OutputForms(*PICTURES, *TABLES)
+FORMS = OutputForms(*PICTURES, *HISTORIES, *TABLES)
 
 
 @check_output_paths(save=False, certificate=True, suite=True)

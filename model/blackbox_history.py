@@ -86,6 +86,8 @@ class RegisterHistory(ReadableRepr):
     """Value that each number of ``value`` stands for; empty if a number stands for itself."""
     unit: str = "line"
     """Unit of ``line``: ``line`` or ``record``."""
+    assumptions: tuple[str, ...] = ()
+    """Assumptions of the reader about what the file does not say."""
 
     @property
     def registers(self) -> RegisterHistory:

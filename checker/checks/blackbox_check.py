@@ -106,7 +106,7 @@ def check_recorded(
         said = (verdict for name, verdict in verdicts.items() if name in weaker)
         broken = next((verdict for verdict in said if isinstance(verdict, Forbidden)), None)
         verdicts[one] = broken or explain_record(_judged(history, one, budget), budget)
-    assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED,)
+    assumed: tuple[str, ...] = (UNREAD if lists else ASSUMED, *registers.assumptions)
     assumed += (ENDS,) if np.any(registers.status == UNKNOWN) else ()
     return HistoryVerdicts(
         name,

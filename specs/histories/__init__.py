@@ -4,5 +4,5 @@ __all__ = ["ENDINGS", "RECORDED"]
 
 RECORDED = ("awdit", "cobra", "dbcop", "elle", "plume")
 """Formats of recorded histories, named after their tools."""
-ENDINGS = (".bincode", ".edn", ".json", ".log", ".txt")
+ENDINGS = (".bincode", ".edn", ".hist", ".json", ".log", ".txt")
 """File extensions of recorded histories."""

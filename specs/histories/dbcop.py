@@ -1,4 +1,4 @@
-"""Reader of dbcop's histories, in bincode and in JSON.
+"""Reader of dbcop's histories, in bincode, in JSON and in its text.
 
 Bincode is little-endian, with numbers and lengths of 64 bits and flags of one byte. A file has five
 numbers (id, nodes, variables, transactions, events), three texts (description, start, end), and the
@@ -14,11 +14,16 @@ releases, whose binary form has the same fields, have ``success`` in transaction
 ``{"write": true, "variable": V, "value": N, "success": true}``; events without success had no
 effect. A read of version null found nothing, and so did a read of 0 if no transaction writes 0 to
 that variable.
+
+In text (``.hist``), ``[x:=1 y==2 z==?]`` is a transaction that writes x, reads y, and reads that z
+has no value. An exclamation mark after it says that it is not committed. A line of dashes separates
+sessions, and ``//`` begins a comment.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,12 +32,14 @@ import numpy as np
 
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, RegisterHistory
 from isolitmus.model.errors import RecordingError, brief
-from isolitmus.specs.histories.recording import GREATEST, Recording
+from isolitmus.specs.histories.recording import GREATEST, Recording, read_natural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-__all__ = ["EVENT", "read_dbcop", "read_dbcop_json"]
+__all__ = ["EVENT", "read_dbcop", "read_dbcop_json", "read_dbcop_text"]
 
 EVENT = np.dtype([("write", "u1"), ("variable", "<u8"), ("value", "<u8"), ("success", "u1")])
 """Layout of an event, 18 bytes; its flags are 0 or 1."""
@@ -242,11 +249,73 @@ a version of a write; expected a number from 0 to 9223372036854775807
                 if is_write:
                     written.add((key, number))
                 recording.add(begun, is_write, key, number, record)
+    _find_nothing_at_0(recording, written)
+    return recording.history(unit="record")
+
+
+TRANSACTION = re.compile(r"\s*\[([^\[\]]*)\][ \t]*(!?)")
+TEXT_EVENT = re.compile(r"(\w+)[ \t]*(:=|==)[ \t]*([0-9]+|\?)(?:\s+|\Z)", re.ASCII)
+NEXT_SESSION = re.compile(r"-+")
+
+
+def read_dbcop_text(text: str, file: str) -> RegisterHistory:
+    r"""Return the history in dbcop's text; RecordingError with the line if it does not parse.
+
+    Examples
+    --------
+    >>> read_dbcop_text("// two sessions\n[x:=1 y:=1]\n---\n[x==1 y==?] [x:=2]!\n", "h.hist")
+    3 transactions in 2 sessions, 5 operations on 2 keys
+    >>> read_dbcop_text("[x:=1 y=2]", "h.hist")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    isolitmus.model.errors.RecordingError: h.hist:1: 'y=2' is not one of 'NAME:=NUMBER', ...
+    """
+    recording = Recording()
+    written: set[tuple[int | str, int]] = set()
+    session = 1
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.partition("//")[0].strip()
+        if NEXT_SESSION.fullmatch(line):
+            session += 1
+            continue
+        at = 0
+        while at < len(line):
+            whole = TRANSACTION.match(line, at)
+            if whole is None:
+                raise RecordingError(
+                    f"{file}:{number}: '{brief(line[at:].strip())}' is not a transaction"
+                    " '[NAME:=NUMBER NAME==NUMBER NAME==?]', perhaps with '!', in one line"
+                )
+            at = whole.end()
+            begun = recording.begin(session, ABORTED if whole[2] else COMMITTED)
+            for is_write, key, value in _text_events(whole[1].strip(), f"{file}:{number}"):
+                if is_write:
+                    written.add((key, value))
+                recording.add(begun, is_write, key, value, number)
+    _find_nothing_at_0(recording, written)
+    return recording.history()
+
+
+def _text_events(text: str, place: str) -> Iterator[tuple[bool, str, int]]:
+    """Yield whether an event is a write, its variable and its version."""
+    at = 0
+    while at < len(text):
+        event = TEXT_EVENT.match(text, at)
+        if event is None or (event[2], event[3]) == (":=", "?"):
+            wrong = brief(text[at:].split(maxsplit=1)[0])
+            raise RecordingError(
+                f"{place}: '{wrong}' is not one of 'NAME:=NUMBER', 'NAME==NUMBER' and 'NAME==?'"
+            )
+        at = event.end()
+        value = INITIAL if event[3] == "?" else read_natural(event[3], place)
+        yield event[2] == ":=", event[1], value
+
+
+def _find_nothing_at_0(recording: Recording, written: set[tuple[int | str, int]]) -> None:
+    """Turn reads of 0 into reads that found nothing, unless 0 was written to the key."""
     names = list(recording.keys)
     for i, number in enumerate(recording.value):
         if number == 0 and (names[recording.key[i]], 0) not in written:
             recording.value[i] = INITIAL
-    return recording.history(unit="record")
 
 
 def _list(value: Any, place: str) -> list[Any]:

@@ -5,9 +5,13 @@ the end is unknown. Reads of transactions that are not committed are unknown, so
 are kept. A process is a session; processes without a number (the nemesis) are ignored. The order of
 the file is the order in time: a transaction began at the position of its invocation.
 
-Real time is unknown in two kinds of files. A file may have only completions; a transaction without
-a process is then a session of its own. Or indexes restart for each process: they order each session
-and nothing else.
+The function of an operation may be any, such as ``:read`` and ``:write`` of Jepsen's long fork, if
+its value is a list of reads and writes. A transaction without a process is a session of its own.
+Its completion is the next one with the same steps; if several such transactions go on at once,
+which of them it ends is unknown, and so is real time.
+
+Real time is also unknown if a file has only completions, or if indexes restart for each process:
+they order each session and nothing else.
 """
 
 from __future__ import annotations
@@ -37,6 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["read_elle"]
 
 COMPLETIONS = {"ok": COMMITTED, "fail": ABORTED, "info": UNKNOWN}
+STEPS = ("r", "w", "append")
+OWN_SESSION = "of operation "
+"""Prefix of the session of a transaction without a process; its place in the file follows."""
+WITHOUT_PROCESS = "a transaction without a process is a session of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,10 @@ class _Operations:
         self.is_index_repeated = False
         self.kinds: dict[str, int] = {}
         # First line with each kind of write.
+        self.without_process: list[str] = []
+        # Sessions of unfinished transactions without a process, in the order of the file.
+        self.has_no_process = False
+        self.is_end_ambiguous = False
 
     def take(self, place: int, line: int, record: Any) -> None:
         """Process the next operation."""
@@ -130,22 +142,18 @@ class _Operations:
         if isinstance(process, str):
             return
         function = self._of(record, "f")
-        if function not in (None, f"{self.mark}txn"):
+        if function not in (None, f"{self.mark}txn") and not self._is_transaction(record):
+            words = ", ".join(f"[{self.mark}{word} KEY VALUE]" for word in STEPS)
             self.refuse(
                 line,
-                f"'{self.shown(function)}' is not a transaction: operations {self.mark}txn on"
-                " registers or on lists are read",
+                f"'{self.shown(function)}' with the value '{self.shown(self._of(record, 'value'))}'"
+                f" is not a transaction; expected a list of {words}",
             )
         kind = self._of(record, "type")
         invokes = kind == f"{self.mark}invoke"
         self.first = self.first or (invokes, line)
         if process is None:
-            if self.first[0] or invokes:
-                self.refuse(
-                    line,
-                    f"this operation has no {self.mark}process; the number of one would be right",
-                )
-            process = f"of operation {place + 1}"
+            process = self._own_session(place, line, record, invokes=invokes)
         elif type(process) is not int:
             self.refuse(line, f"'{self.shown(process)}' is not a process; expected a number")
         if invokes:
@@ -177,6 +185,38 @@ class _Operations:
             self.crashed[process] = line
         else:
             begun.ended = place
+
+    def _own_session(self, place: int, line: int, record: dict[Any, Any], *, invokes: bool) -> str:
+        """Return the session of a transaction without a process: a new one, or that which ends."""
+        self.has_no_process = True
+        if invokes or not (self.first and self.first[0]):
+            session = f"{OWN_SESSION}{place + 1}"
+            if invokes:
+                self.without_process.append(session)
+            return session
+        asked = [_asked(step) for step in self._steps(line, record)]
+        fitting = [
+            name
+            for name in self.without_process
+            if [_asked(step) for step in self.going[name].steps] == asked
+        ]
+        if not fitting:
+            self.refuse(
+                line,
+                f"this operation has no {self.mark}process and ends no transaction without one;"
+                " expected its invocation before it, with the same keys and writes",
+            )
+        self.is_end_ambiguous |= len(fitting) > 1
+        self.without_process.remove(fitting[0])
+        return fitting[0]
+
+    def _is_transaction(self, record: dict[Any, Any]) -> bool:
+        """Return whether the value of an operation looks like a list of reads and writes."""
+        value = self._of(record, "value")
+        words = {self.mark + word for word in STEPS}
+        return isinstance(value, (list, tuple)) and all(
+            isinstance(step, (list, tuple)) and step and step[0] in words for step in value
+        )
 
     def appends(self) -> bool:
         """Return whether the history is one of lists; without writes, the reads determine it."""
@@ -210,6 +250,8 @@ class _Operations:
         """
         if self.falls is not None and not self.is_index_repeated:
             self.refuse(*self.falls)
+        if self.is_end_ambiguous:
+            return False
         return self.falls is None and (self.first is None or self.first[0])
 
     def _take_index(self, line: int, process: Any, record: dict[Any, Any]) -> None:
@@ -266,7 +308,7 @@ class _Operations:
 
     def _step(self, line: int, step: Any) -> _Access:
         """Return a read, write or append; refuse other steps, keys and values."""
-        words = {self.mark + word: word for word in ("r", "w", "append")}
+        words = {self.mark + word: word for word in STEPS}
         if not (
             isinstance(step, (list, tuple))
             and len(step) == 3
@@ -320,7 +362,7 @@ def _registers(reader: _Operations, timed: bool) -> RegisterHistory:
                 )
             number = INITIAL if step.value is None else values.setdefault(step.value, len(values))
             recording.add(begun, step.word == "w", step.key, number, transaction.line)
-    return recording.history(tuple(values), timed=timed)
+    return recording.history(tuple(values), timed=timed, assumptions=_assumptions(reader))
 
 
 def _lists(reader: _Operations, timed: bool) -> ListHistory:
@@ -345,10 +387,14 @@ def _lists(reader: _Operations, timed: bool) -> ListHistory:
             lists.append([] if is_write else found)
     ordered = [lists[i] for i in recording.operations()]
     return ListHistory(
-        recording.history(tuple(values), timed=timed),
+        recording.history(tuple(values), timed=timed, assumptions=_assumptions(reader)),
         np.array([0, *accumulate(map(len, ordered))], np.int64),
         np.array([each for seen in ordered for each in seen], np.int64),
     )
+
+
+def _assumptions(reader: _Operations) -> tuple[str, ...]:
+    return (WITHOUT_PROCESS,) if reader.has_no_process else ()
 
 
 def _begin(recording: Recording, of: _Invocation) -> int:

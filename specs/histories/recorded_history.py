@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["read_recorded", "recorded_files", "recorded_history"]
 
 
+DBCOP_TEXT = re.compile(r"(?:\s|//[^\n]*+\n|-+\s)*+\[\s*\w+[ \t]*[:=]=", re.ASCII)
+"""Beginning of a text of dbcop: comments, then the first operation of a transaction."""
 BEGINNINGS = {
+    "dbcop text": DBCOP_TEXT,
     "plume": re.compile(r"\s*[rw]\("),
     "awdit": re.compile(r"\s*(?:[rw]\s|-|=)"),
     "dbcop": re.compile(
@@ -52,6 +55,7 @@ REGULAR = {
 GZIP = b"\x1f\x8b"
 """First bytes of gzip data."""
 JSON = re.compile(r'\s*\[\s*(?:\{\s*["}]|\])')
+JSON_VALUE = re.compile(r"\s*[\[{]")
 JSON_LINE = re.compile(r'\s*\{\s*"')
 """Beginning of a file with one JSON operation per line."""
 
@@ -153,7 +157,13 @@ def read_recorded(data: bytes, path: Path, form: str = "auto") -> RegisterHistor
                 f"{file}: {said}, and no recorded history does that; known: {', '.join(RECORDED)}"
             )
         form = fits[0]
+    elif form == "dbcop" and (DBCOP_TEXT.match(text) or not JSON_VALUE.match(text)):
+        form = "dbcop text"
     match form:
+        case "dbcop text":
+            from isolitmus.specs.histories.dbcop import read_dbcop_text
+
+            return read_dbcop_text(text, file)
         case "plume":
             from isolitmus.specs.histories.plume import read_plume
 

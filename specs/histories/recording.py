@@ -74,7 +74,12 @@ class Recording:
         return np.argsort(self._rank()[_column(self.transaction)], kind="stable")
 
     def history(
-        self, values: Sequence[object] = (), *, timed: bool = False, unit: str = "line"
+        self,
+        values: Sequence[object] = (),
+        *,
+        timed: bool = False,
+        unit: str = "line",
+        assumptions: tuple[str, ...] = (),
     ) -> RegisterHistory:
         """Return the history as columns.
 
@@ -86,6 +91,8 @@ class Recording:
             Whether begins and ends of transactions are known.
         unit : str
             Unit of the line numbers: ``line`` or ``record``.
+        assumptions : tuple of str
+            Assumptions of the reader about what the file does not say.
         """
         order, operations = self._order(), self.operations()
         counts = np.bincount(_column(self.transaction), minlength=len(order))[order]
@@ -103,6 +110,7 @@ class Recording:
             ended=_column(self.ended)[order] if timed else None,
             values=values,
             unit=unit,
+            assumptions=assumptions,
         )
 
     def _order(self) -> NDArray[int64]:

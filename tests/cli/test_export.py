@@ -76,7 +76,10 @@ def test_what_is_written_says_what_the_litmus_test_says(form, seed, whole):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("reorder",), "no file to write; add --pytest FILE or --pyspark FILE"),
+        (
+            ("reorder",),
+            "no file to write; add --pytest FILE, --pyspark FILE, --elle FILE or --awdit FILE",
+        ),
         (("nobody", "--pytest", "FILE"), "unknown litmus test 'nobody'"),
         (
             ("reorder", "--pytest", "FILE", "--protocol", "delta-rs-serializable"),
@@ -115,6 +118,59 @@ def test_what_cannot_be_exported_is_refused(call, tmp_path, monkeypatch, words, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("form", ["elle", "awdit"])
+def test_a_history_is_written_for_another_checker(call, tmp_path, form):
+    file = str(tmp_path / "h.txt")
+    status, out, err = call("export", "history-long-fork", f"--{form}", file)
+    assert (status, err) == (0, "")
+    assert f"check it with isolitmus check {file}" in out.replace("\n  ", " ")
+    status, out, _ = call("check", file, "--level", "causal,prefix-consistency", "--json")
+    (found,) = json.loads(out)
+    assert {name: of["verdict"] for name, of in found["levels"].items()} == {
+        "causal": "allowed",
+        "prefix-consistency": "forbidden",
+    }
+    status, out, _ = call("export", "history-long-fork", f"--{form}", file, "--json")
+    (written,) = json.loads(out)["written"]
+    assert written == {"file": file, "form": form, "tests": [{"litmus": "history-long-fork"}]}
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("reorder",), "reorder has statements on tables; the formats of histories have reads and"),
+        (("history-phantom",), "history-phantom: T1 reads by a predicate"),
+        (
+            ("history-long-fork", "history-write-skew"),
+            "--elle writes one history, and 2 were given",
+        ),
+        (("history-log-fork",), "history-log-fork"),
+    ],
+)
+def test_what_is_no_history_of_another_checker_is_refused(call, tmp_path, names, said):
+    status, _, err = call("export", *names, "--elle", str(tmp_path / "h.edn"))
+    assert (status, err.count("\n")) == (2, 1)
+    assert said in err
+    assert not (tmp_path / "h.edn").exists()
+
+
+def test_a_found_history_is_printed_for_another_checker(call, tmp_path):
+    question = ("separate", "causal", "prefix-consistency", "--universe", "abstract")
+    for form in ("elle", "awdit"):
+        status, out, err = call(*question, "--as", form)
+        assert (status, err) == (1, "")
+        (tmp_path / "h.txt").write_text(out, "utf-8")
+        levels = ("--level", "causal,prefix-consistency", "--json")
+        _, found, _ = call("check", str(tmp_path / "h.txt"), *levels)
+        said = {name: of["verdict"] for name, of in json.loads(found)[0]["levels"].items()}
+        assert said == {"causal": "allowed", "prefix-consistency": "forbidden"}
+    status, _, err = call(*question, "--as", "elle", "--both")
+    assert (status, "--as elle writes one thing, and 2 were asked for" in err) == (2, True)
+    none = ("separate", "serializable", "causal", *question[3:], "--transactions", "1")
+    status, out, err = call(*none, "--as", "elle")
+    assert (status, out, "nothing to write: no history was found" in err) == (0, "", True)
+
+
 def test_what_is_refused_does_not_keep_others_from_being_written(call, tmp_path):
     file = tmp_path / "test_some.py"
     status, out, err = call("export", "reorder", "session-order", "--pytest", file, "--json")

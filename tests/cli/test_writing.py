@@ -47,6 +47,8 @@ WRITERS = {
     ("demo", "out"): ["--no-spark"],
     ("export", "pytest"): ["reorder"],
     ("export", "pyspark"): ["reorder"],
+    ("export", "elle"): ["history-long-fork"],
+    ("export", "awdit"): ["history-long-fork"],
 }
 """Every option that names what is written, and a use of its command."""
 FOLDERS = {pair for pair in WRITERS if pair[1] == "out" and pair[0] != "lint"} | {

@@ -88,9 +88,10 @@ TEXTS = {
     "{:a 1x}": "h:1: '1x' is not a form of EDN",
     "[:a " + "[" * 200: "h:1: this is nested more than 100 levels deep",
     f"{{:index {'9' * 2000}}}": "h:1: this number has more than 1,000 digits",
-    f"{ASK} {{}}": "h:1: this operation has no :process; the number of one would be right",
-    "{:type :invoke, :value []}": (
-        "h:1: this operation has no :process; the number of one would be right"
+    f"{ASK} {{}}": "h:1: 'nil' is not a transaction; expected a list of reads and writes",
+    f"{ASK}\n{OK.replace(':process 1, ', '')}": (
+        "h:2: this operation has no :process and ends no transaction without one; expected its"
+        " invocation before it, with the same keys and writes"
     ),
     "[3]": "h:1: '3' is not an operation; expected a map with a type and a value",
     f"{OK}\n{ASK}": (
@@ -105,9 +106,20 @@ TEXTS = {
     ASK.replace(
         ":invoke", ":begin"
     ): "h:1: ':begin' is not a type of operation; known: :invoke, :ok, :fail, :info",
-    ASK.replace(
-        ":type", ":f :read, :type"
-    ): "h:1: ':read' is not a transaction: operations :txn on registers or on lists are read",
+    ASK.replace(":type", ":f :read, :type").replace("[[:r 1 nil]]", "[1 2]"): (
+        "h:1: ':read' with the value '[1 2]' is not a transaction; expected a list of"
+        " [:r KEY VALUE], [:w KEY VALUE], [:append KEY VALUE]"
+    ),
+    # dbcop's text
+    "[x:=1 y=2]": "h:1: 'y=2' is not one of 'NAME:=NUMBER', 'NAME==NUMBER' and 'NAME==?'",
+    "// a\n[x:=1]\n[x:=?]": (
+        "h:3: 'x:=?' is not one of 'NAME:=NUMBER', 'NAME==NUMBER' and 'NAME==?'"
+    ),
+    "[x:=1]\n[x==1": (
+        "h:2: '[x==1' is not a transaction '[NAME:=NUMBER NAME==NUMBER NAME==?]', perhaps with '!',"
+        " in one line"
+    ),
+    f"[x:={LARGE}]": f"h:1: '{LARGE}' is larger than {LARGE - 1}",
     ASK.replace(
         "[[:r 1 nil]]", "nil"
     ): "h:1: 'nil' is not a transaction; expected a list of reads and writes",

@@ -4,16 +4,19 @@ but one sentence comes.
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolitmus.checker.checks.blackbox_check import check_recorded
 from isolitmus.model.blackbox_history import ABORTED, COMMITTED, INITIAL, UNKNOWN, ListHistory
 from isolitmus.model.errors import RecordingError
 from isolitmus.specs.histories import RECORDED
 from isolitmus.specs.histories.cobra import read_cobra
+from isolitmus.specs.histories.elle import WITHOUT_PROCESS
 from isolitmus.specs.histories.recorded_history import read_recorded
 
 # A history is a list of sessions, a session a list of transactions, a transaction its end and its
@@ -111,6 +114,22 @@ def dbcop_json(sessions, short=False):
     return json.dumps(data if short else {"params": {}, "info": "", "data": data})
 
 
+def dbcop_text(sessions):
+    """Keys are words in this text."""
+    return "// sessions\n" + "\n---\n".join(
+        "\n".join(
+            "["
+            + " ".join(
+                f"k{key}{':' if w else '='}={'?' if value is None else value}"
+                for w, key, value in steps
+            )
+            + ("]" if status == COMMITTED else "] !")
+            for status, steps in session
+        )
+        for session in sessions
+    )
+
+
 def cobra(sessions):
     """Logs by the names of their files; a write that is in none of them is of transaction 0, whose
     log was lost.
@@ -193,6 +212,43 @@ def without_reads(sessions):
 @given(histories(COMMITTED))
 def test_awdit(sessions):
     assert told(read(awdit(sessions))) == sessions
+
+
+@given(histories(COMMITTED, ABORTED))
+def test_dbcop_s_text(sessions):
+    text = dbcop_text(sessions)
+    for form in ("auto", "dbcop"):
+        found = read(text, form)
+        words = {f"k{key}": str(key) for key in range(4)}
+        assert told(replace(found, keys=[words[key] for key in found.keys])) == sessions
+
+
+def operation(kind, word, value, f=":txn", process=""):
+    return f"{{:type {kind}, :f {f}, :value [[:{word} 3 {value}]]{process}}}\n"
+
+
+def test_the_function_of_a_transaction_may_be_any():
+    """Jepsen's long fork, case c12."""
+    text = "".join(
+        operation(kind, word, value, f, ", :process 0")
+        for f, word, value in ((":write", "w", 1), (":read", "r", 1))
+        for kind in (":invoke", ":ok")
+    )
+    assert told(read(text), lambda number: number + 1) == [
+        [(COMMITTED, [(True, 3, 1)]), (COMMITTED, [(False, 3, 1)])]
+    ]
+
+
+def test_a_transaction_without_a_process_is_a_session_of_its_own():
+    write, reads = operation(":invoke", "w", 1), operation(":invoke", "r", "nil")
+    done, seen = operation(":ok", "w", 1), operation(":ok", "r", 1)
+    found = read(write + reads + done + seen)
+    assert (len(found.sessions), found.assumptions) == (2, (WITHOUT_PROCESS,))
+    assert (found.started.tolist(), found.ended.tolist()) == ([0, 1], [2, 3])
+    ambiguous = read(write + reads + reads + done + seen + seen)
+    assert (len(ambiguous.sessions), ambiguous.started) == (3, None), "either read may be the first"
+    assert read(done + seen).assumptions == (WITHOUT_PROCESS,)
+    assert check_recorded("h", found).assumptions[1:] == (WITHOUT_PROCESS,)
 
 
 @given(histories(COMMITTED))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.execution.worker_processes import available_cores as available
-from isolitmus.checker.render.sweeps import abstract_lines, sweep_lines
+from isolitmus.checker.render.sweeps import abstract_lines, listed_lines, sweep_lines
 from isolitmus.checker.search.discovered_tests import distinct_tests, first_found_tests
 from isolitmus.checker.search.separation import ABSTRACT
 from isolitmus.checker.sweeps.table_sweep import LIMIT, candidates_in, sweep_work
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.sweeps.abstract_sweep import AbstractSweep
+    from isolitmus.checker.sweeps.listed_candidates import ListedCandidates
     from isolitmus.checker.sweeps.table_sweep import Sweep
     from isolitmus.cli.conversion import OutputForm
     from isolitmus.model.budget import Budget
@@ -91,6 +92,14 @@ def sweep(
         int | None,
         typer.Option(metavar="N", help="Maximum number of candidates; default: 20,000,000."),
     ] = None,
+    list_: Annotated[
+        int | None,
+        typer.Option(
+            "--list",
+            metavar="N",
+            help="List the first N candidates of each count (of histories: of each level).",
+        ),
+    ] = None,
     cores: Cores = None,
     spark: Annotated[bool, typer.Option("--spark", help="Count on Spark.")] = False,
     master: Master = None,
@@ -141,6 +150,10 @@ def sweep(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
+    if list_ is not None and list_ < 1:
+        raise IsolitmusError(f"--list is {list_}; expected a number from 1")
+    if list_ is not None and form.word in TABLES:
+        raise IsolitmusError(f"--list does not apply with --as {form.word}; leave it out")
     if scope == ABSTRACT:
         given = {
             "cores": cores,
@@ -154,7 +167,14 @@ def sweep(
         of = [] if level is None else [spec(name) for name in split_names("level", level)]
         few = range(2, 3) if transactions is None else read_sizes(transactions)
         return _abstract(
-            form, of, few, keys, within, sessions=not no_sessions, aborts=not no_aborts
+            form,
+            of,
+            few,
+            keys,
+            within,
+            sessions=not no_sessions,
+            aborts=not no_aborts,
+            most_listed=list_ or 0,
         )
     given = {
         "keys": keys,
@@ -173,6 +193,7 @@ def sweep(
     for n in asked:
         sweep_work(inside, n, limit=limit, cores=cores)
     swept: list[Sweep] = []
+    lists: list[tuple[ListedCandidates, ...]] = []
     with _spark(master, out, keep) if spark else _cores(cores) as count:
         for n in asked:
             pace = Pace(candidates_in(inside, n), f"candidates with {count_of(n, 'transaction')}")
@@ -185,8 +206,10 @@ def sweep(
                     progress=lambda k: tell(pace.words(k)),  # noqa: B023
                 )
             swept.append(done)
+            listed = _listed(inside, done, list_, limit=limit, within=within)
+            lists.append(listed)
             if not form.quiet:
-                for line in sweep_lines(done):
+                for line in (*sweep_lines(done), *listed_lines(listed)):
                     say(line)
             if done.ended is not None:
                 break
@@ -196,15 +219,37 @@ def sweep(
         _keep(carried, inside, out, master)
 
     def document() -> object:
-        documents = [{**done.to_json(), **more} for done, more in zip(swept, replays, strict=True)]
+        documents = [
+            {
+                **done.to_json(),
+                **({"listed": [one.to_json() for one in some]} if list_ else {}),
+                **more,
+            }
+            for done, some, more in zip(swept, lists, replays, strict=True)
+        ]
         return documents[0] if len(documents) == 1 else documents
 
     form.show(swept, document)
     if status := report_refusals(carried):
         return status
-    if any(done.ended is not None for done in swept):
+    ended = [*(done.ended for done in swept), *(one.ended for some in lists for one in some)]
+    if any(why is not None for why in ended):
         return 3
     return int(any(any(c.forbidden.values()) for s in swept for c in s.protocols.values()))
+
+
+def _listed(
+    inside: Scope, done: Sweep, most: int | None, *, limit: int, within: Budget
+) -> tuple[ListedCandidates, ...]:
+    """Return the first candidates of each count, if they were asked for."""
+    if most is None or done.ended is not None:
+        return ()
+    from isolitmus.checker.sweeps.listed_candidates import list_candidates
+
+    with progress(f"list of {inside.name}"):
+        return list_candidates(
+            sweep_work(inside, done.transactions, limit=limit), done, most, within
+        )
 
 
 def _abstract(
@@ -216,6 +261,7 @@ def _abstract(
     *,
     sessions: bool,
     aborts: bool,
+    most_listed: int,
 ) -> int:
     """Count the histories that levels admit and print the counts.
 
@@ -232,6 +278,7 @@ def _abstract(
                 2 if keys is None else keys,
                 sessions=sessions,
                 aborts=aborts,
+                most_listed=most_listed,
                 budget=within,
                 progress=lambda k: tell(f"{k:,} counted"),
             )

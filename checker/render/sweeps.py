@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.colours import Theme
     from isolitmus.checker.render.page_parts import GraphFigure, PageOrigin
     from isolitmus.checker.sweeps.abstract_sweep import AbstractSweep
+    from isolitmus.checker.sweeps.listed_candidates import ListedCandidates
     from isolitmus.checker.sweeps.table_sweep import Sweep
+    from isolitmus.model.history import History
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
@@ -32,6 +34,7 @@ __all__ = [
     "SweepPage",
     "abstract_lines",
     "growth_svg",
+    "listed_lines",
     "sweep_lines",
     "sweep_page",
 ]
@@ -264,6 +267,23 @@ def sweep_lines(done: Sweep) -> Iterator[str]:
         )
 
 
+def listed_lines(listed: Sequence[ListedCandidates]) -> Iterator[str]:
+    """Yield the first candidates of each count: the tables, the statements, the schedule."""
+    for each in listed:
+        first = "all of" if len(each.tests) == each.number else f"{len(each.tests):,} of"
+        yield (
+            f"  {each.protocol} admits, {each.what}: {first} {count_of(each.number, 'candidate')}"
+        )
+        for number, test in enumerate(each.tests, 1):
+            yield f"    {number}. {test.schedule}"
+            yield f"       at first: {'; '.join(statement.sql for statement in test.init)}"
+            for name, statement in test.transactions.items():
+                yield f"       {name}: {statement.sql}"
+    ended = next((each.ended for each in listed if each.ended is not None), None)
+    if ended is not None:
+        yield f"  {ended}; there may be more to list"
+
+
 def abstract_lines(done: AbstractSweep) -> Iterator[str]:
     """Yield the number of histories, and the number that each level admits."""
     whole = f"of {count_of(done.transactions, 'transaction')} over {count_of(done.keys, 'key')}"
@@ -281,6 +301,19 @@ def abstract_lines(done: AbstractSweep) -> Iterator[str]:
     for level, number in done.admitted.items():
         share = f"{100 * number / done.histories:.2f} %" if done.histories else "none counted"
         yield f"  {number:>{width},} are admitted by {level}  ({share})"
+    for level, histories in done.listed.items():
+        yield f"  Admitted by {level}, the first {len(histories):,}:"
+        yield from (f"    {_history_words(history)}" for history in histories)
+
+
+def _history_words(history: History) -> str:
+    """Return a history on one line: its transactions, and the sessions of several."""
+    texts = (
+        f"{t.name}{'' if t.status == 'committed' else f' ({t.status})'}: {t}"
+        for t in history.transactions
+    )
+    sessions = (" ".join(f"T{n}" for n in one) for one in history.sessions if len(one) > 1)
+    return "; ".join([*texts, *(f"session {one}" for one in sessions)])
 
 
 def _share(number: int, of: int) -> str:

@@ -9,7 +9,7 @@ reads counts if a level uses it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -30,11 +30,12 @@ from isolitmus.specs.files.catalogue import levels as shipped_levels
 from isolitmus.specs.files.catalogue import spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
@@ -61,6 +62,8 @@ class AbstractSweep(TextResult, Tabular):
     seconds: float
     ended: str | None = None
     """Reason why the sweep ended before all were counted; None if it did not."""
+    listed: Mapping[str, tuple[History, ...]] = field(default_factory=dict)
+    """First histories that each level admits, by name of the level, if they were asked for."""
 
     @property
     def records(self) -> Records:
@@ -73,6 +76,11 @@ class AbstractSweep(TextResult, Tabular):
 
     def to_json(self) -> dict[str, object]:
         """Return the counts in the format of docs/interface.md, 6."""
+        listed = [
+            {"level": level, "history": history.to_table()}
+            for level, histories in self.listed.items()
+            for history in histories
+        ]
         return {
             "scope": "abstract",
             "transactions": self.transactions,
@@ -83,6 +91,7 @@ class AbstractSweep(TextResult, Tabular):
             "levels": self.admitted,
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
+            **({"listed": listed} if listed else {}),
         }
 
 
@@ -109,6 +118,7 @@ def sweep_abstract(
     *,
     sessions: bool = True,
     aborts: bool = True,
+    most_listed: int = 0,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> AbstractSweep:
@@ -124,6 +134,8 @@ def sweep_abstract(
         Number of keys.
     sessions, aborts : bool
         Whether these may vary; they do if a level uses them.
+    most_listed : int
+        Maximum number of histories that are listed for each level.
     budget : Budget, optional
         Limits of time and memory. Once spent, the result has what was counted until then.
     progress : callable, optional
@@ -169,6 +181,7 @@ def sweep_abstract(
     start, budget = monotonic(), budget or Budget()
     histories, admitted, ended = 0, dict.fromkeys((level.name for level in asked), 0), None
     said: dict[str, NDArray[np.bool_]] = {}
+    listed: dict[str, list[History]] = {name: [] for name in admitted if most_listed}
     try:
         for batch in history_batches(transactions, vary, *asked, keys=keys):
             ways = batch.arrangements(keys)
@@ -182,9 +195,17 @@ def sweep_abstract(
             histories += ways * int(once.sum())
             for name, found in said.items():
                 admitted[name] += ways * int((found & once).sum())
+                if most_listed:
+                    left = most_listed - len(listed[name])
+                    listed[name] += [
+                        batch.history(int(k) * batch.choices, observed=False)
+                        for k in (found & once).nonzero()[0][:left]
+                    ]
             said = {}
             if progress is not None:
                 progress(histories)
     except (Limit, MemoryError) as end:
         ended = str(end) or "memory was used up"
-    return AbstractSweep(transactions, keys, vary, histories, admitted, monotonic() - start, ended)
+    seconds = monotonic() - start
+    kept = {name: tuple(some) for name, some in listed.items() if some}
+    return AbstractSweep(transactions, keys, vary, histories, admitted, seconds, ended, kept)

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LIMIT",
+    "JudgedRun",
+    "ScheduleCount",
     "Sweep",
     "candidates_in",
     "example",
@@ -401,7 +403,7 @@ def sweep_schedules(
     ended : str or None
         Reason why the sweep ended early.
     """
-    count = _ScheduleCount(work.protocols, work.levels)
+    count = ScheduleCount(work.protocols, work.levels)
     ended = None
     try:
         for cast in casts(work.scope, work.n):
@@ -413,7 +415,7 @@ def sweep_schedules(
     return count.tallies, count.files(), count.beyond, ended
 
 
-class _JudgedRun(NamedTuple):
+class JudgedRun(NamedTuple):
     """Outcome of a schedule under a protocol that admits it."""
 
     unexplained: bool
@@ -424,11 +426,24 @@ class _JudgedRun(NamedTuple):
     """Levels that forbid it."""
 
 
-class _ScheduleCount:
-    """Counts so far, and the first schedule that each protocol admits and each level forbids."""
+class ScheduleCount:
+    """Counts so far, and the first schedule that each protocol admits and each level forbids.
 
-    def __init__(self, protocols: Sequence[Spec], levels: Sequence[Spec]) -> None:
-        self.protocols, self.levels = protocols, levels
+    Parameters
+    ----------
+    protocols, levels : sequence of Spec
+        Specs whose verdicts are counted.
+    seen : callable
+        Called with each protocol, its outcome, and a schedule that has it, if it admits it.
+    """
+
+    def __init__(
+        self,
+        protocols: Sequence[Spec],
+        levels: Sequence[Spec],
+        seen: Callable[[Spec, JudgedRun, ScheduledCandidate], object] = lambda *_: None,
+    ) -> None:
+        self.protocols, self.levels, self.seen = protocols, levels, seen
         self.tallies = Tallies.none([p.name for p in protocols], [s.name for s in levels])
         self.admits = {p.name: compile_spec(p) for p in protocols}
         self.permits = {s.name: compile_spec(s) for s in levels}
@@ -439,7 +454,7 @@ class _ScheduleCount:
         """Count all schedules of a cast."""
         executors: dict[tuple[str, ...], ModelExecutor] = {}
 
-        def judge(litmus: Litmus, executions: Sequence[Execution]) -> tuple[_JudgedRun | None, ...]:
+        def judge(litmus: Litmus, executions: Sequence[Execution]) -> tuple[JudgedRun | None, ...]:
             executor = executors.setdefault(cast.names, ModelExecutor(litmus))
             return tuple(
                 self.judged(protocol, execution, executor)
@@ -458,7 +473,7 @@ class _ScheduleCount:
 
     def judged(
         self, protocol: Spec, execution: Execution, executor: ModelExecutor
-    ) -> _JudgedRun | None:
+    ) -> JudgedRun | None:
         """Return the outcome under a protocol; None if the protocol does not admit it."""
         if any(event.aborted for event in execution.events):
             return None
@@ -466,12 +481,13 @@ class _ScheduleCount:
         if not self.admits[protocol.name](seen):
             return None
         forbidden = {name for name, permits in self.permits.items() if not permits(seen)}
-        return _JudgedRun(*_unlike(execution, executor), frozenset(forbidden))
+        return JudgedRun(*_unlike(execution, executor), frozenset(forbidden))
 
     def admitted(
-        self, protocol: Spec, run: _JudgedRun, number: int, first: ScheduledCandidate
+        self, protocol: Spec, run: JudgedRun, number: int, first: ScheduledCandidate
     ) -> None:
         """Count ``number`` schedules that a protocol admits; ``first`` is the first of them."""
+        self.seen(protocol, run, first)
         tally = self.tallies.of[protocol.name]
         tally.admitted += number
         tally.unexplained += number * run.unexplained

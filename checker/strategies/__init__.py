@@ -1,5 +1,7 @@
 """Hypothesis strategies for tables, transactions, schedules, litmus tests and abstract histories.
 
+A wrong argument, such as an unknown level, is an error of the test that draws from the strategy.
+
 Statements are drawn as SQL text of the modelled fragment, over one table ``t (id INT, part INT,
 x INT)`` or over a table that the caller declares. A failing example of a property test therefore
 shrinks to a test that a person can read, save and replay on Spark.
@@ -7,7 +9,8 @@ shrinks to a test that a person can read, save and replay on Spark.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from hypothesis import strategies as st
 
@@ -44,7 +47,7 @@ from isolitmus.specs.files.workload_sources import as_workload
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hypothesis.strategies import SearchStrategy
 
@@ -91,6 +94,35 @@ AT_ROWS = (
 ROWS_OF_THREE = ("(1, 10, 1)", "(2, 20, 2)", "(3, 30, 3)")
 
 
+P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
+
+
+def _fails_when_drawn(
+    strategy_of: Callable[P, SearchStrategy[Drawn]],
+) -> Callable[P, SearchStrategy[Drawn]]:
+    """Return the function with its IsolitmusError raised in the test that draws.
+
+    A decorator ``@given(litmus_tests(…))`` is executed when a file is imported. An error there
+    would keep every other test of the file from being collected.
+    """
+
+    @wraps(strategy_of)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> SearchStrategy[Drawn]:
+        try:
+            return strategy_of(*args, **kwargs)
+        except IsolitmusError as error:
+            problem = error
+
+        def fail() -> SearchStrategy[Drawn]:
+            raise problem
+
+        return st.deferred(fail)
+
+    return wrapped
+
+
+@_fails_when_drawn
 def litmus_tests(
     *,
     table: str | Schema | None = None,
@@ -138,8 +170,8 @@ def litmus_tests(
     Raises
     ------
     IsolitmusError
-        If no test that meets ``level`` and ``forbidden_by`` is known with at most ``most``
-        transactions.
+        When a test is drawn: if no test that meets ``level`` and ``forbidden_by`` is known with at
+        most ``most`` transactions, or if an argument is wrong.
 
     Examples
     --------
@@ -175,6 +207,7 @@ def litmus_tests(
     return draw_between(asked, own, lists, cores, least=least, most=most)
 
 
+@_fails_when_drawn
 def jobs(
     workload: Workload | NameOrPath,
     *,
@@ -212,8 +245,8 @@ def jobs(
     Raises
     ------
     IsolitmusError
-        If the workload, the values or the rows are invalid, or if no test that meets ``level`` and
-        ``forbidden_by`` is known or exists.
+        When a test is drawn: if the workload, the values or the rows are invalid, or if no test
+        that meets ``level`` and ``forbidden_by`` is known or exists.
 
     Examples
     --------
@@ -234,6 +267,7 @@ def jobs(
     return draw_between(asked, own, runs, cores, least=least, most=most)
 
 
+@_fails_when_drawn
 def locking_tests(
     *,
     table: str | Schema | None = None,
@@ -327,6 +361,7 @@ def _any_table(*, partitioned: bool, tracked: bool) -> TableDomain:
     return TableDomain(schema, st.one_of(st.sampled_from(plain), others), rows_of_t(), plain)
 
 
+@_fails_when_drawn
 def histories(
     *,
     level: SpecLike | None = None,
@@ -362,7 +397,7 @@ def histories(
     Raises
     ------
     IsolitmusError
-        If no such history is known, or all known ones are larger.
+        When a history is drawn: if no such history is known, or all known ones are larger.
 
     Examples
     --------

@@ -141,4 +141,4 @@ def test_a_level_of_ones_own():
 )  # fmt: skip
 def test_what_cannot_be_drawn(asked, said):
     with pytest.raises(IsolitmusError, match=said):
-        histories(**asked)
+        find(histories(**asked), lambda _: True)

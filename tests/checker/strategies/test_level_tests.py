@@ -3,11 +3,17 @@ and of jobs.
 """
 
 import pytest
-from hypothesis import Phase, example, given, settings
+from hypothesis import Phase, example, find, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.strategies import jobs, litmus_tests, locking_tests, note_coverage
+from isolitmus.checker.strategies import (
+    histories,
+    jobs,
+    litmus_tests,
+    locking_tests,
+    note_coverage,
+)
 from isolitmus.checker.strategies import level_tests as drawn_tests
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
@@ -190,7 +196,26 @@ def test_the_confs_of_a_job_stand_in_its_tests():
 )
 def test_where_there_is_no_such_test_that_is_said(ask, said):
     with pytest.raises(IsolitmusError, match=said):
-        ask()
+        find(ask(), lambda _: True)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: litmus_tests(level=WEAK, forbidden_by="serialisable"),
+        lambda: jobs(SHOP, level=WEAK, forbidden_by="serialisable"),
+        lambda: locking_tests(level="locking-read-committed", forbidden_by="serialisable"),
+        lambda: histories(level="causal", forbidden_by="serialisable"),
+    ],
+    ids=["litmus_tests", "jobs", "locking_tests", "histories"],
+)
+def test_a_wrong_argument_fails_the_test_that_draws_and_not_its_file(ask):
+    @given(ask().map(str))  # executed when a file is collected
+    def drawn(_):
+        raise AssertionError("nothing can be drawn")
+
+    with pytest.raises(IsolitmusError, match="did you mean 'serializable'"):
+        drawn()
 
 
 def test_a_run_says_what_it_covered(monkeypatch):

@@ -88,7 +88,7 @@ def test_json_has_two_names(say):
         (["matrix", "--as", "svg"], "--as is 'svg'; expected one of csv, json"),
         (
             ["separate", "serializable", "causal", "--as", "pdf"],
-            "--as is 'pdf'; expected one of svg, mermaid, tikz, dot, graphml, csv, json",
+            "--as is 'pdf'; expected one of svg, mermaid, tikz, dot, graphml, elle, awdit, csv, json",
         ),
         (
             ["separate", "serializable", "causal", "--as", "csv"],

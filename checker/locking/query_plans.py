@@ -183,6 +183,8 @@ def scan_locks(
         )
     if "NOLOCK" in hints:
         return ScanLocks("current", None, ranges=False)
+    if hints == {"ROWLOCK"} and usual.held is None:  # the unit of locks, where none are taken
+        return usual
     before = usual.held or LockRule("U" if writes else "S", rules.writes.granule, "next-asked")
     until = (
         "commit"
@@ -196,7 +198,13 @@ def scan_locks(
         )
     )
     mode = "X" if hints & {"XLOCK", "TABLOCKX"} else "U" if "UPDLOCK" in hints else before.mode
-    granule = "table" if hints & {"TABLOCK", "TABLOCKX"} else before.granule
+    granule = (
+        "table"
+        if hints & {"TABLOCK", "TABLOCKX"}
+        else "row"
+        if "ROWLOCK" in hints
+        else before.granule
+    )
     held = replace(before, mode=mode, granule=granule, until=until)
     return ScanLocks("current", held, "SERIALIZABLE" in hints or usual.ranges, "READPAST" in hints)
 

@@ -331,6 +331,26 @@ def test_a_hint_says_how_a_scan_meets_what_is_not_committed(hints, seen, waits, 
 
 
 @pytest.mark.parametrize(
+    ("under", "waits"),
+    [("locking-read-committed", ["audit[1] change"]), ("locking-read-committed-snapshot", [])],
+)
+def test_rowlock_takes_no_locks_where_none_are_taken(under, waits):
+    done = carried(
+        "change[1] audit[1] change.rollback audit.commit", DIRTY + hinted("ROWLOCK"), under
+    )
+    assert told(done, "audit") == ("committed", [1, 2, 3], waits)
+
+
+def test_rowlock_locks_rows_where_pages_are_locked():
+    change = 'change = { sql = "UPDATE t SET v = 9 WHERE id = 1", scan = "by_id" }\n'
+    for hints, behind in (("ROWLOCK", []), ("REPEATABLEREAD, ROWLOCK", ["change audit"])):
+        done = carried(
+            "audit.scan[2] change audit", hinted(hints) + change, "locking-read-committed-page"
+        )
+        assert told(done, "change")[2] == behind
+
+
+@pytest.mark.parametrize(
     ("hints", "kept", "phantom"),
     [
         ("READCOMMITTEDLOCK", False, False),

@@ -425,12 +425,12 @@ class RowWriter:
         if version is None or version.values is None:  # deleted rows do not stay locked
             self.work.locks.release(Lock(self.who, _row(row), "X"))
         elif granule == "page":
-            yield from self.pages(row, version.values)
+            yield from self.pages(row.number, version.values)
 
-    def pages(self, row: StoredRow, values: Row) -> Iterator[Lock]:
-        """Lock the pages on which a row with these values has entries."""
+    def pages(self, number: int, values: Row) -> Iterator[Lock]:
+        """Lock the pages on which the row of this number has entries, if it has these values."""
         for index in (None, *self.indexes):
-            at = key_of(index, values), row.number
+            at = key_of(index, values), number
             yield from self.get(index_page(self.work, self.table, index, at), "X")
 
     def insert(self, values: Row) -> Generator[Lock, None, StoredRow]:
@@ -444,16 +444,15 @@ class RowWriter:
         somewhere = Lock(self.who, Resource("point", self.table, "anywhere"), "X")
         if self.work.locks.behind(somewhere):  # the table is locked
             yield somewhere
-        number = len(store.rows[self.table])
-        yield from self.free(values, number, None)
-        while number != len(store.rows[self.table]):  # rows were inserted during the wait
+        number = None
+        while number != len(store.rows[self.table]):  # other rows may be inserted during a wait
             number = len(store.rows[self.table])
+            if self.work.rules.writes.granule == "page":
+                yield from self.pages(number, values)
             yield from self.free(values, number, None)
         self.enters(*self.indexes)
         row = store.insert(self.table, values, self.who)
         self.work.locks.grant(Lock(self.who, _row(row), "X"))
-        if self.work.rules.writes.granule == "page":
-            yield from self.pages(row, values)
         return row
 
     def delete(self, row: StoredRow, _old: Row) -> Iterator[Lock]:
@@ -465,7 +464,7 @@ class RowWriter:
         """Change a locked row, once its new positions are free."""
         yield from self.free(new, row.number, old)
         if self.work.rules.writes.granule == "page":
-            yield from self.pages(row, new)
+            yield from self.pages(row.number, new)
         keys = self.work.store.keys
         if keys(self.table, old) != keys(self.table, new):
             self.enters(*self.indexes)

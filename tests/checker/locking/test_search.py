@@ -50,6 +50,7 @@ def test_what_is_found_by_itself(a, b, universe, axiom):
     [
         (RC, "row-once", "fixed-keys"),
         (RC, "no-dirty-read", "scans"),
+        ("locking-read-committed-page", "no-dirty-read", "scans"),
         ("locking-oldest-committed", "no-dirty-read", "scans"),
         ("locking-read-committed-table", "row-once", "scans"),
         ("locking-read-committed-snapshot", "statement-snapshot", "scans"),

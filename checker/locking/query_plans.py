@@ -181,6 +181,12 @@ def scan_locks(
             "table hints are of SQL Server; they are modelled under protocols of locks, and of a"
             " snapshot for each statement"
         )
+    uncommitted = usual[:2] == ("current", None) and rules.searches is not None  # None: runs alone
+    if "READPAST" in hints and (usual.ranges or uncommitted):
+        raise Refused(
+            "table hints are of SQL Server, which has READPAST only at READ COMMITTED and"
+            " REPEATABLE READ"
+        )
     if "NOLOCK" in hints:
         return ScanLocks("current", None, ranges=False)
     if hints == {"ROWLOCK"} and usual.held is None:  # the unit of locks, where none are taken

@@ -16,7 +16,13 @@ from isolitmus.conformance.observations.concurrent_writers import (
     UNMAPPED,
     UPGRADED,
 )
-from isolitmus.conformance.observations.databases import DECLARED, UNCOMMITTED, DatabaseObservation
+from isolitmus.conformance.observations.databases import (
+    DECLARED,
+    DEFAULT,
+    GRANULARITY,
+    UNCOMMITTED,
+    DatabaseObservation,
+)
 from isolitmus.conformance.observations.killed_writers import COPIED, KILLED
 from isolitmus.conformance.observations.record import Observation, ObservationResult
 from isolitmus.model.errors import UnknownName, near
@@ -33,6 +39,8 @@ SHIPPED: dict[str, Observation | DatabaseObservation] = {
     one.name: one
     for one in (
         DECLARED,
+        DEFAULT,
+        GRANULARITY,
         UNCOMMITTED,
         JOB,
         STREAM,

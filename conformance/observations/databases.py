@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isolitmus.conformance.databases.connections import COMMIT
+from isolitmus.conformance.databases.connections import COMMIT, StatementError
 from isolitmus.conformance.derby.server import open_derby
 from isolitmus.conformance.observations.record import ObservationResult
 from isolitmus.conformance.postgres.server import open_postgres
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.databases.connections import Server
     from isolitmus.conformance.observations.record import Facts
 
-__all__ = ["DECLARED", "SERVERS", "UNCOMMITTED", "DatabaseObservation"]
+__all__ = ["DECLARED", "DEFAULT", "GRANULARITY", "SERVERS", "UNCOMMITTED", "DatabaseObservation"]
 
 SERVERS: Mapping[str, Callable[[], AbstractContextManager[Server]]] = {
     "derby": open_derby,
@@ -201,4 +201,86 @@ UNCOMMITTED = DatabaseObservation(
     },
     _uncommitted,
     ("postgres",),
+)
+
+
+# Level of a connection that asks for none
+
+
+def _default(clients: _Clients) -> Facts:
+    """Ask a connection that has set no level for its level."""
+    try:
+        level = clients.number("VALUES CURRENT ISOLATION")
+    except StatementError:  # not Derby
+        level = clients.number("SHOW transaction_isolation")
+    return {"level": DERBY_LEVELS.get(str(level).strip(), level)}
+
+
+DERBY_LEVELS = {"UR": "read uncommitted", "CS": "read committed", "RS": "repeatable read"}
+"""Levels that CURRENT ISOLATION abbreviates (Derby Reference Manual, CURRENT ISOLATION)."""
+DEFAULT = DatabaseObservation(
+    "default-level",
+    "A connection that has set no isolation level is at READ COMMITTED",
+    {"level": "read committed"},
+    _default,
+    ("derby", "postgres"),
+)
+
+
+# Granularity of locks
+
+
+def _granularity(clients: _Clients) -> Facts:
+    """Return what a transaction locks: as LOCKSIZE asks, otherwise, and after an escalation."""
+    clients.make("t", "id INT NOT NULL PRIMARY KEY, v INT", *(f"{k}, 0" for k in range(1, 4)))
+    found: dict[str, object] = {}
+    seek, count = "SELECT v FROM t WHERE id = 1", "SELECT COUNT(*) FROM t"
+    update = "UPDATE t SET v = 1 WHERE id BETWEEN {} AND {}"
+    for size, what, level, statement in (
+        ("ROW", "one changed row", READ_COMMITTED, update.format(1, 1)),
+        ("TABLE", "one changed row", READ_COMMITTED, update.format(1, 1)),
+        ("TABLE", "one row that is read at REPEATABLE READ", "repeatable read", seek),
+        ("ROW", "all rows, read at SERIALIZABLE", "serializable", count),
+    ):
+        clients.server.run(f"ALTER TABLE t LOCKSIZE {size}")
+        clients.begin(level, "a")
+        clients.say("a", statement)
+        found[f"LOCKSIZE {size}, {what}"] = _locked(clients)
+        clients.end()
+    while (rows := clients.number(count)) != MANY:
+        clients.server.run(
+            f"INSERT INTO t SELECT id + {rows}, 0 FROM t WHERE id + {rows} <= {MANY}"
+        )
+    clients.begin(READ_COMMITTED, "a")
+    for first, last in ((1, MANY // 2), (MANY // 2 + 1, MANY)):
+        clients.say("a", update.format(first, last))
+        found[f"LOCKSIZE ROW, {last:,} changed rows"] = _locked(clients)
+    return found
+
+
+def _locked(clients: _Clients) -> str:
+    """Return the unit of the locks on table t, those of intent apart."""
+    query = (
+        "SELECT DISTINCT TYPE FROM SYSCS_DIAG.LOCK_TABLE"
+        " WHERE TABLENAME = 'T' AND MODE NOT LIKE 'I%'"
+    )
+    return " and ".join(str(kind).lower() for (kind,) in clients.server.run(query))
+
+
+MANY = 8000
+"""Number of rows; Derby locks the table from 5,000 on (derby.locks.escalationThreshold)."""
+GRANULARITY = DatabaseObservation(
+    "lock-granularity",
+    "Derby locks rows or the table as LOCKSIZE asks, but not always; and many locks of rows become"
+    " one of the table",
+    {
+        "LOCKSIZE ROW, one changed row": "row",
+        "LOCKSIZE TABLE, one changed row": "table",
+        "LOCKSIZE TABLE, one row that is read at REPEATABLE READ": "row",
+        "LOCKSIZE ROW, all rows, read at SERIALIZABLE": "table",
+        "LOCKSIZE ROW, 4,000 changed rows": "row",
+        "LOCKSIZE ROW, 8,000 changed rows": "table",
+    },
+    _granularity,
+    ("derby",),
 )

@@ -72,13 +72,22 @@ FOUND = {
     "quiz-fourth-case": {RC: {OWNER, CAP}, RCSI: {OWNER}, ROWWISE: {OWNER, CAP}, RR: {CAP}},
     "quiz-fourth-case-from-end": {RC: {OWNER, CAP}, RCSI: {OWNER}, ROWWISE: {OWNER, CAP}},
     "quiz-fourth-case-top": {RC: {OWNER}, RCSI: {OWNER}, ROWWISE: {OWNER}},
+    "quiz-fourth-case-freed": {
+        RC: {OWNER, CAP},
+        RCSI: {OWNER, CAP},
+        ROWWISE: {OWNER, CAP},
+        SNAPSHOT: {CAP},
+    },
     "quiz-fourth-case-moved": {RC: {CAP}, ROWWISE: {CAP}},
     "quiz-refused": {RC: {PROGRESS}, ROWWISE: {PROGRESS}},
     "quiz-not-oldest": {RC: {OLDEST}, ROWWISE: {OLDEST}, RR: {OLDEST}},
+    "quiz-not-oldest-by-area": {RC: {OLDEST}, ROWWISE: {OLDEST}, RR: {OLDEST}},
     "quiz-released": {},
+    "quiz-none-free": {},
     "quiz-vanished": {RC: {PROGRESS}, RCSI: {PROGRESS}, ROWWISE: {PROGRESS}},
     "quiz-three-moments": {RC: {OWNER}, ROWWISE: {OWNER}},
     "quiz-each-row": {RC: {ONE}, ROWWISE: {ONE}, RR: {ONE}},
+    "quiz-each-row-of-area": {RC: {ONE}, ROWWISE: {ONE}, RR: {ONE}},
 }
 """What each test of the quiz breaks, by protocol; under the others no interleaving is wrong."""
 
@@ -92,6 +101,90 @@ def test_the_quiz_goes_wrong_in_these_ways(name, under):
     assert broken(name, under) == FOUND[name].get(under, set())
 
 
+CHOICE = re.compile(
+    r"\(SELECT (?:TOP \(1\) )?id FROM cases WHERE (.*?ORDER BY created)(?: LIMIT 1)?\)"
+)
+HINTED = {
+    "quiz-two-workers": {},
+    "quiz-stolen": {},
+    "quiz-fourth-case": {RC: {CAP}, RCSI: {CAP}},
+    "quiz-fourth-case-from-end": {RC: {CAP, OLDEST}, RCSI: {CAP, OLDEST}},
+    "quiz-fourth-case-top": {RC: {CAP, OLDEST}, RCSI: {CAP}},
+    "quiz-fourth-case-freed": {RC: {CAP}, RCSI: {CAP}},
+    "quiz-fourth-case-moved": {RC: {CAP}},
+    "quiz-refused": {RC: {PROGRESS}},
+    "quiz-not-oldest": {RC: {OLDEST}, RCSI: {OLDEST}},
+    "quiz-not-oldest-by-area": {RC: {OLDEST}, RCSI: {OLDEST}},
+    "quiz-released": {},
+    "quiz-vanished": {},
+    "quiz-three-moments": {},
+    "quiz-each-row": {RC: {ONE}, RCSI: {ONE}},
+    "quiz-deadlock": {RC: {ONE}, RCSI: {ONE}},
+}
+"""The same with UPDLOCK and READPAST on the choice."""
+DEADLOCKED = {"quiz-deadlock", "quiz-fourth-case-from-end"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "under"), [(name, under) for name in HINTED for under in (RC, RCSI)]
+)
+def test_hints_on_the_choice_forbid_some_failures_and_permit_others(name, under):
+    text = litmus(name).text.partition("[expect")[0]
+    hinted, number = CHOICE.subn(
+        r"(SELECT TOP (1) id FROM cases WITH (UPDLOCK, READPAST) WHERE \1)", text
+    )
+    assert number == sum("LIMIT 1" in one.sql for one in litmus(name).transactions.values())
+    done = count_interleavings(read_litmus(hinted, name), protocol(under))
+    assert {outcome.breaks for outcome in done.wrong} == HINTED[name].get(under, set())
+    assert (done.figures["deadlocks"] > 0) == (name in DEADLOCKED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "kind"), [("quiz-fourth-case-with-hints", CAP), ("quiz-refused-with-hints", PROGRESS)]
+)
+@pytest.mark.parametrize("under", [RC, RCSI])
+def test_without_its_hints_a_test_of_hints_does_not_go_wrong_so(name, kind, under):
+    text = litmus(name).text.partition("[expect")[0]
+    bare = text.replace(" WITH (UPDLOCK, READPAST)", "")
+    assert bare != text
+    hinted, without, serial = (
+        {o.breaks for o in count_interleavings(read_litmus(each, name), protocol(level)).wrong}
+        for each, level in ((text, under), (bare, under), (bare, SERIALIZABLE))
+    )
+    assert kind in hinted and kind not in without and serial == set()
+
+
+BOTH = ("quiz-fourth-case-with-hints", "quiz-fourth-case-freed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("choice", "count", "wrong", "deadlocks"),
+    [
+        ("UPDLOCK", "", ({RCSI: {CAP}}, {RCSI: {CAP}}), False),
+        ("UPDLOCK", " WITH (READCOMMITTEDLOCK)", ({}, {}), False),
+        (
+            "UPDLOCK, READPAST",
+            " WITH (UPDLOCK, SERIALIZABLE)",
+            ({RC: {OLDEST}, RCSI: {OLDEST}}, {RC: {PROGRESS}, RCSI: {PROGRESS}}),
+            True,
+        ),
+    ],
+)
+@pytest.mark.parametrize("under", [RC, RCSI])
+def test_which_hints_keep_the_limit(choice, count, wrong, deadlocks, under):
+    """Without READPAST the second session waits, and then counts what the first was given."""
+    for name, breaks in zip(BOTH, wrong, strict=True):
+        text = litmus(name).text.partition("[expect")[0].replace(" WITH (UPDLOCK, READPAST)", "")
+        text = text.replace("TOP (1) id FROM cases", f"TOP (1) id FROM cases WITH ({choice})")
+        text = text.replace("COUNT_BIG(*) FROM cases", f"COUNT_BIG(*) FROM cases{count}")
+        done = count_interleavings(read_litmus(text, name), protocol(under))
+        assert {outcome.breaks for outcome in done.wrong} == breaks.get(under, set())
+        assert (done.figures["deadlocks"] > 0) == deadlocks
+
+
 ROWS = re.compile(r"VALUES (\(.*\))")
 
 
@@ -100,6 +193,7 @@ ROWS = re.compile(r"VALUES (\(.*\))")
     "name",
     [
         "quiz-fourth-case",
+        "quiz-fourth-case-freed",
         "quiz-fourth-case-moved",
         "quiz-refused",
         "quiz-not-oldest",

@@ -408,6 +408,12 @@ def test_protocols_of_engines_without_hints_refuse_them(under):
         carried("audit[1] audit.commit", hinted("UPDLOCK"), under)
 
 
+@pytest.mark.parametrize("under", ["locking-read-uncommitted", "locking-serializable"])
+def test_readpast_is_of_two_levels(under):
+    with pytest.raises(IsolitmusError, match="READPAST only at READ COMMITTED and REPEATABLE READ"):
+        carried("audit[1] audit.commit", hinted("READPAST"), under)
+
+
 def test_a_statement_that_scans_again_does_not_go_on_alone_over_heaps():
     """Derby: b waits for the row at which a is held; who of them is faster then, has it."""
     take = "UPDATE t SET v = {} WHERE id = (SELECT id FROM t WHERE k > 0 ORDER BY k LIMIT 1)"

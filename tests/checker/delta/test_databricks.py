@@ -114,8 +114,21 @@ def test_of_what_an_edition_has_lost_it_is_silent_but_for_what_it_says_elsewhere
     """D12, D13, D18, D19; D22 of partitioned tables with deletion vectors."""
     for loser, winner in PAIRS:
         assert cell(level, "middle", rows, loser, winner, vectors=True) == "silent"
-        on = {"vectors": True, "partitioned": True}
-        assert cell(level, "middle", rows, loser, winner, **on) == "committed"
+        assert cell(level, "middle", rows, loser, winner, **SETTLED) == "committed"
+
+
+SETTLED = {"vectors": True, "partitioned": True}
+ORDERED_PAIRS = ((SAME, ORDERED), (ORDERED, SAME), (OPTIMIZE, ORDERED), (ORDERED, OPTIMIZE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "rows"), list(product(LEVELS, (False, True))))
+def test_the_middle_edition_does_not_say_whether_d22_holds_for_zorder(level, rows):
+    """Its cells, where PT names ZORDER BY, are lost; beside an INSERT it has the cell."""
+    for loser, winner in ORDERED_PAIRS:
+        assert cell(level, "middle", rows, loser, winner, **SETTLED) == "silent"
+    for loser, winner in ((INSERT, ORDERED), (ORDERED, INSERT)):
+        assert cell(level, "middle", rows, loser, winner, **SETTLED) == "committed"
 
 
 # What the page says of other statements, and what it does not

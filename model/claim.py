@@ -32,6 +32,7 @@ __all__ = [
     "ClaimEvidence",
     "ClaimQuestion",
     "ClaimVerdict",
+    "Edition",
     "Figure",
     "FigureStatement",
     "FigureStatements",
@@ -69,21 +70,79 @@ VERDICTS: Mapping[ClaimVerdict, str] = {
     "a defect of the text": (
         "no run shows the claim as printed; every run shows it as it must be meant"
     ),
-    "undecided": "there is no evidence, or none that could be run",
+    "undecided": "there is no evidence, none that could be run, or runs of one case that disagree",
 }
 """Meaning of each verdict."""
 
-EDITIONS: Mapping[str, str] = {
-    "EN": (
-        "Databricks, Isolation levels; Row-level concurrency (English, two pages that came"
-        " after PT)"
+
+class Edition(NamedTuple):
+    """State of a document, and where it was read."""
+
+    title: str
+    """Title and language."""
+    date: str
+    """Date that the document prints, or what its contents say of it."""
+    read: str
+    """Where it was read, and how much of it."""
+    in_part: bool = False
+    """True if only some of its parts were read: it may state a claim that does not name it."""
+
+
+_ONE_PAGE = "Databricks, Isolation levels and write conflicts"
+_TWO_PAGES = (
+    "Databricks, Isolation levels (WriteSerializable and Serializable); Row-level concurrency"
+)
+EDITIONS: Mapping[str, Edition] = {
+    "EN": Edition(
+        f"{_TWO_PAGES} (English)",
+        "none printed; later than EN3: row-level concurrency from 14.3 LTS on, the rest is legacy",
+        "learn.microsoft.com/en-us/azure/databricks/optimizations/isolation/ and"
+        " docs.databricks.com/aws/en/optimizations/isolation/, in part",
+        in_part=True,
     ),
-    "PT": "Databricks, Isolation levels and write conflicts, newest edition (Portuguese, Azure)",
-    "JA": "Databricks, Isolation levels and write conflicts, middle edition (Japanese)",
-    "AR": "Databricks, Isolation levels and write conflicts, oldest edition (Arabic, Azure)",
-    "SQL": "Paul White, The Read Committed Isolation Level (Portuguese)",
+    "EN3": Edition(
+        f"{_TWO_PAGES} (English)",
+        "none printed; later than PT: two pages, row-level concurrency from 14.2 on",
+        "docs.azure.cn/en-us/databricks/optimizations/isolation/, and the same pages in Chinese:"
+        " the first whole, the second up to the end of the matrices",
+        in_part=True,
+    ),
+    "EN2": Edition(
+        f"{_ONE_PAGE} (English)",
+        "last update 2025-03-11",
+        "docs.databricks.com/optimizations/isolation-level.html, up to the first matrix",
+        in_part=True,
+    ),
+    "EN1": Edition(
+        f"{_ONE_PAGE} (English)",
+        "as of 2022-09-22: one matrix, no row-level concurrency",
+        "learn.microsoft.com/en-us/azure/databricks/optimizations/isolation-level, and a"
+        " translation of 2022-09-22 (qiita.com/taka_yayoi/items/62a581c20ab4096a990b), up to the"
+        " levels",
+        in_part=True,
+    ),
+    "PT": Edition(
+        f"{_ONE_PAGE}, newest of three (Portuguese, Azure)",
+        "none printed; its example is that of t0 to t3",
+        "its text, whole",
+    ),
+    "JA": Edition(
+        f"{_ONE_PAGE}, middle one of three (Japanese)",
+        "none printed; it has the warning on blind appends, and the example of txn1 and txn2",
+        "its text, without some cells of the matrices",
+    ),
+    "AR": Edition(
+        f"{_ONE_PAGE}, oldest of three (Arabic, Azure)",
+        "none printed; no warning on blind appends",
+        "its text, whole",
+    ),
+    "SQL": Edition(
+        "Paul White, The Read Committed Isolation Level (Portuguese)",
+        "none printed",
+        "its text, whole",
+    ),
 }
-"""Title of each edition."""
+"""Editions of the documents."""
 
 PAGES_OF_DATABRICKS = frozenset(EDITIONS) - {"SQL"}
 """Editions of the Databricks page."""
@@ -123,10 +182,11 @@ class AskedCells(NamedTuple):
     @property
     def figures(self) -> tuple[str, ...]:
         """Names of the figures in the answer: over all cases, and over those with each parked
-        statement.
+        statement; ``apart`` counts the winners beside which the parked statements end differently,
+        once for each layout.
         """
         counts = ("cases", "committed", "conflicts", "silent", "unknown")
-        return (*counts, *(f"{a}.{count}" for a in self.parked for count in counts))
+        return (*counts, "apart", *(f"{a}.{count}" for a in self.parked for count in counts))
 
     def __str__(self) -> str:
         sides = " beside ".join(", ".join(side) for side in (self.parked, self.winners))
@@ -287,6 +347,17 @@ class ClaimEvidence:
     """Description of the evidence for readers."""
     figures: FigureStatements = ()
     """Further figures of the answer, independent of whether it supports the claim."""
+    when: str = ""
+    """Case that the evidence is of, narrower than the claim's condition; empty for any case."""
+    met: Expectation | FigureStatements | None = None
+    """Part of the answer that shows that the claim's condition is met; None if no more than the
+    question shows it.
+    """
+
+    @property
+    def case(self) -> tuple[str, bool, bool]:
+        """Key of the case: pieces of evidence of one case agree with the claim, or none does."""
+        return (self.when, self.of_page, self.amended)
 
     @property
     def agrees(self) -> bool:
@@ -379,6 +450,12 @@ def derived(
             return "corrected" if agree else "undecided"
 
 
+def _disputed(answers: Iterable[tuple[ClaimEvidence, bool]]) -> bool:
+    """Return whether some case has answers for and against the claim."""
+    sides: dict[tuple[str, bool, bool], bool] = {}
+    return any(sides.setdefault(e.case, agrees) is not agrees for e, agrees in answers)
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Statement of a document, paraphrased, with its evidence and recorded verdict."""
@@ -392,7 +469,7 @@ class Claim:
     editions: tuple[str, ...]
     """Editions that make the claim, keys of EDITIONS."""
     reading: str
-    """Meaning of the claim in terms of histories, runs or tables."""
+    """Meaning of the claim in terms of histories, runs or tables, if its condition is met."""
     verdict: ClaimVerdict
     """Recorded verdict."""
     remark: str = ""
@@ -407,11 +484,23 @@ class Claim:
     """Title of its file."""
     path: Path | None = None
     """Path of its file."""
+    when: str = ""
+    """Condition of the statement: what has to be the case for it to say anything."""
+
+    @property
+    def of_databricks(self) -> bool:
+        """True if an edition of the Databricks page makes the claim."""
+        return not PAGES_OF_DATABRICKS.isdisjoint(self.editions)
 
     def derived(self, answers: Iterable[tuple[ClaimEvidence, bool]]) -> ClaimVerdict:
-        """Return the verdict that these answers to the evidence give."""
-        of_databricks = not PAGES_OF_DATABRICKS.isdisjoint(self.editions)
-        return derived(answers, of_databricks=of_databricks, unasked=self.unasked)
+        """Return the verdict that these answers to the evidence give.
+
+        If the claim states its condition, answers that disagree on one case decide nothing.
+        """
+        every = list(answers)
+        if self.when and _disputed(every):
+            return "undecided"
+        return derived(every, of_databricks=self.of_databricks, unasked=self.unasked)
 
     def __str__(self) -> str:
         return f"{self.name} ({', '.join(self.editions)}; {self.verdict}): {self.says}"
@@ -421,6 +510,7 @@ class Claim:
         texts = (
             self.says,
             self.where,
+            self.when,
             self.reading,
             self.remark,
             self.unasked,
@@ -436,6 +526,7 @@ class Claim:
             "where": self.where,
             "editions": list(self.editions),
             "apart": dict(self.apart or {}),
+            "when": self.when,
             "reading": self.reading,
             "verdict": self.verdict,
             "remark": self.remark,
@@ -445,6 +536,7 @@ class Claim:
                     "question": str(e.question),
                     "engines": list(e.engines),
                     "agrees": e.agrees,
+                    "when": e.when,
                     "words": e.words,
                 }
                 for e in self.evidence

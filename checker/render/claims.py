@@ -41,10 +41,10 @@ __all__ = ["CELLS", "cell_table", "claim_lines", "documents_pages", "evidence_wo
 
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
 """Editions of Databricks' page, by the abbreviation in the names of their protocols."""
-READ_IN_PART = "EN"
-"""Edition of which only the pages on levels and on row-level concurrency are in the claims.
+READ_IN_PART = [name for name, edition in EDITIONS.items() if edition.in_part]
+"""English states of the page, of which some parts were read.
 
-From 14.3 LTS on, its matrix and its protocol are those of the newest edition before it.
+The matrices of the last two, and so their protocols, are those of the newest edition before them.
 """
 CHANGES = ("delete-row", "update-row", "merge")
 SIDES: Mapping[str, tuple[str, ...]] = {
@@ -132,11 +132,11 @@ def documents_pages(claims: Sequence[Claim], cells: str) -> Mapping[str, str]:
         for c in claims
         if c.apart
         or {*PAGES} & {*c.editions} not in ({*PAGES}, set())
-        or c.editions == (READ_IN_PART,)
+        or {*c.editions} <= {*READ_IN_PART}
     ]
     editions = render_template(
         "documents_editions.j2",
-        pages=[READ_IN_PART, *PAGES],
+        pages=[*READ_IN_PART, *PAGES],
         in_part=READ_IN_PART,
         differing=differing,
     )
@@ -192,7 +192,8 @@ def _shown(claim: Claim) -> Iterator[str]:
             if isinstance(question, AskedRun | AskedCells)
             else question
         )
-        return apart, piece.claimed, piece.found, piece.words, piece.of_page, piece.engines
+        of = (piece.claimed, piece.found, piece.when, piece.words, piece.of_page, piece.engines)
+        return apart, *of
 
     left = list(claim.evidence)
     while left:
@@ -229,6 +230,8 @@ def _line(piece: ClaimEvidence, protocols: list[str]) -> str:
     what = _asked(piece.question, ", ".join(protocols))
     came = _came(piece.recorded, piece.question)
     words = f" {piece.words}" if piece.words else ""
+    if piece.when:
+        what = f"If {piece.when}: {what}"
     if piece.agrees:
         return f"{what} ({who}): {came}.{words}"
     return f"{what} ({who}): **{came}**; claimed: {_came(piece.claimed, piece.question)}.{words}"
@@ -421,18 +424,20 @@ def claim_lines(claim: Claim) -> Iterator[str]:
     """Yield the lines of a claim's full entry.
 
     >>> from isolitmus.specs.files.claims_file import claim
-    >>> for line in list(claim_lines(claim("D34")))[:5]:
+    >>> for line in list(claim_lines(claim("D62")))[:5]:
     ...     print(line)
-    D34 (PT, JA, AR: blind appends): confirmed
-      At Serializable the files of a blind append can conflict.
-      Meaning: some concurrent transaction aborts because of them.
-      supports: run overwrite-beside-append --protocol delta-serializable (model, delta)
-        outcome = { overwrite = "aborted" }
+    D62 (PT, JA, AR: partitions: the example): confirmed
+      They do not conflict if the table is partitioned by date.
+      Condition: the table is partitioned by date.
+      Meaning: both commit in either order.
+      supports: run dates-partitioned-delete-last --protocol delta-serializable (model, delta)
     """
     yield f"{claim.name} ({', '.join(claim.editions)}: {claim.where}): {claim.verdict}"
     yield f"  {claim.says}"
     for edition, words in (claim.apart or {}).items():
         yield f"  {edition}: {words}"
+    if claim.when:
+        yield f"  Condition: {claim.when}."
     yield f"  Meaning: {claim.reading}."
     if claim.remark:
         yield f"  {claim.remark}"
@@ -448,6 +453,10 @@ def evidence_words(piece: ClaimEvidence) -> Iterator[str]:
     side = "supports" if piece.agrees else "contradicts"
     mended = ", for the claim as it must be meant" if piece.amended else ""
     yield f"{side}: {piece.question} ({of}){mended}"
+    if piece.when:
+        yield f"  if {piece.when}"
+    if piece.met is not None:
+        yield f"  the condition is met: {answer_words(piece.met)}"
     if piece.words:
         yield f"  {piece.words}"
     if not piece.agrees:

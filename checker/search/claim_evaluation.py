@@ -33,7 +33,7 @@ from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.checker.sweeps.table_sweep import Sweep
     from isolitmus.model.claim import ClaimEvidence, ClaimQuestion, Figure, FigureStatements
@@ -129,24 +129,29 @@ def answer_from_runs(
     lost = [name for name, t in judged.run.transactions.items() if t.outcome == "unknown"]
     if lost and engine != MODEL:
         return ClaimAnswer(engine, unknown=f"the outcome of {', '.join(lost)} is unknown")
-    claimed, recorded = (
+    claimed, recorded, *unmet = (
         compare_with_expectation(wanted, judged).differences
-        for wanted in (evidence.claimed, evidence.recorded)
+        for wanted in (evidence.claimed, evidence.recorded, evidence.met)
         if isinstance(wanted, Expectation)
     )
-    return ClaimAnswer(engine, claimed, recorded)
+    return ClaimAnswer(engine, claimed, recorded + _unmet(unmet))
 
 
 def answer_from_figures(
     evidence: ClaimEvidence, engine: str, figures: Mapping[str, Figure]
 ) -> ClaimAnswer:
     """Return an engine's answer, from the figures that it computed."""
-    claimed, recorded = (
+    claimed, recorded, *unmet = (
         _unlike(wanted, figures)
-        for wanted in (evidence.claimed, evidence.recorded)
-        if not isinstance(wanted, Expectation)
+        for wanted in (evidence.claimed, evidence.recorded, evidence.met)
+        if wanted is not None and not isinstance(wanted, Expectation)
     )
-    return ClaimAnswer(engine, claimed, recorded)
+    return ClaimAnswer(engine, claimed, recorded + _unmet(unmet))
+
+
+def _unmet(differences: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the differences from the condition of a claim as differences from the record."""
+    return tuple(f"the condition is not met: {each}" for of in differences for each in of)
 
 
 def _unlike(wanted: FigureStatements, figures: Mapping[str, Figure]) -> tuple[str, ...]:
@@ -177,10 +182,13 @@ def count_cells(question: AskedCells, outcomes: Sequence[str]) -> Mapping[str, F
         Outcome of each case, in the order of ``cell_places``.
     """
     counts: Counter[str] = Counter()
+    endings: dict[tuple[str, str], set[str]] = {}
     for place, outcome in zip(cell_places(question), outcomes, strict=True):
         for name in (_ended(outcome), "cases"):
             counts[name] += 1
             counts[f"{place.a}.{name}"] += 1
+        endings.setdefault((place.winner, place.layout), set()).add(_ended(outcome))
+    counts["apart"] = sum(len(each) > 1 for each in endings.values())
     return dict.fromkeys(question.figures, 0) | counts
 
 

@@ -44,8 +44,11 @@ if TYPE_CHECKING:
 __all__ = ["claim", "claims", "read_claims", "read_claims_file"]
 
 NAME = re.compile(r"[DQN][1-9]\d?[a-z]?")
-KEYS = ("says", "where", "editions", "apart", "reading", "verdict", "remark", "unasked", "evidence")
-ABOUT = ("claimed", "found", "figures", "engines", "amended", "words")
+KEYS = (
+    "says", "where", "editions", "apart", "when", "reading", "verdict", "remark", "unasked",
+    "evidence",
+)  # fmt: skip
+ABOUT = ("when", "met", "claimed", "found", "figures", "engines", "amended", "words")
 ASKED: Mapping[str, tuple[str, ...]] = {
     "run": ("under",),
     "matrix": ("under", "parked", "winners", "layouts"),
@@ -103,7 +106,8 @@ def read_claims(text: str, label: str, path: Path | None = None) -> tuple[Claim,
     ... says     = "At Serializable such transactions fail."
     ... where    = "the levels"
     ... editions = ["PT", "JA", "AR"]
-    ... reading  = "a DELETE aborts if an INSERT commits before it"
+    ... when     = "an INSERT commits while a DELETE of its row runs"
+    ... reading  = "the DELETE aborts"
     ... verdict  = "confirmed"
     ... [[D46.evidence]]
     ... run     = "reorder"
@@ -164,7 +168,14 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         evidence,
         part,
         path,
+        entry.get("when", str, ""),
     )
+    if evidence and found.of_databricks and not found.when:
+        entry.refuse(
+            f"{entry} has evidence, and needs 'when' (a string): the condition under which the"
+            " statement says something, which each run has to meet"
+        )
+    _refuse_disputed(entry, found)
     recorded = found.derived((piece, piece.agrees) for piece in evidence)
     if evidence and recorded != verdict:
         entry.refuse(
@@ -176,6 +187,21 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
             f"{entry}.verdict is '{verdict}', and it has no evidence; expected '{UNRUN[1]}'"
         )
     return found
+
+
+def _refuse_disputed(entry: Node, claim: Claim) -> None:
+    """Refuse a case whose evidence is both for and against the claim."""
+    if not claim.when:
+        return
+    cases: dict[tuple[str, bool, bool], list[ClaimEvidence]] = {}
+    for piece in claim.evidence:
+        cases.setdefault(piece.case, []).append(piece)
+    for pieces in cases.values():
+        if len({piece.agrees for piece in pieces}) > 1:
+            entry.refuse(
+                f"{entry} has evidence on both sides of one case ('{pieces[0].when or claim.when}')"
+                f": {_weighed(pieces)}; say in 'when' of the evidence what differs"
+            )
 
 
 def _weighed(evidence: Iterable[ClaimEvidence]) -> str:
@@ -219,27 +245,29 @@ def _evidence(given: Node, engines: tuple[str, ...]) -> Iterator[ClaimEvidence]:
         )
     (kind,) = kinds
     given.keys((kind, *ASKED[kind], *ABOUT))
-    words = given.get("words", str, "")
+    words, when = given.get("words", str, ""), given.get("when", str, "")
     amended = given.get("amended", bool, False)
     for question in _questions(kind, given):
         of_page = _of_page(question)
         asked = _engines(given) or (engines if kind in ("run", "matrix") else ("model",))
         if "claimed" not in given:
             given.refuse(f"{given} needs 'claimed': what comes out if the claim is true")
-        for key in ("claimed", "found"):
+        for key in ("claimed", "found", "met"):
             if key in given and given.value[key] in ([], {}, ""):
                 given.refuse(
                     f"{given}.{key} is empty, so every run would agree with it;"
                     f" {EXAMPLES[isinstance(question, AskedRun)]} would say something"
                 )
-        claimed, found = (
+        claimed, found, met = (
             _answer(given.at(key), question) if key in given else None
-            for key in ("claimed", "found")
+            for key in ("claimed", "found", "met")
         )
         assert claimed is not None
         figures = _counted(given.at("figures", given.get("figures", list, [])), question)
         on = ("model",) if of_page else asked
-        yield ClaimEvidence(question, on, claimed, found, of_page, amended, words, figures)
+        yield ClaimEvidence(
+            question, on, claimed, found, of_page, amended, words, figures, when, met
+        )
 
 
 def _of_page(question: ClaimQuestion) -> bool:

@@ -13,6 +13,7 @@ title = "A part"
 says     = "Such transactions fail."
 where    = "the levels"
 editions = ["PT"]
+when     = "an INSERT committed while the delete ran"
 reading  = "the delete is refused"
 verdict  = "confirmed"
 [[D46.evidence]]
@@ -46,7 +47,7 @@ def test_claims_are_listed_by_edition_verdict_and_word(call):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--edition", "FR"), "--edition is 'FR'; known: AR, EN, JA, PT, SQL"),
+        (("--edition", "FR"), "--edition is 'FR'; known: AR, EN, EN1, EN2, EN3, JA, PT, SQL"),
         (("--verdict", "refutd"), "--verdict is 'refutd'; did you mean 'refuted'?"),
         (("D146",), "unknown claim 'D146'; did you mean 'D46'?"),
         (("verify", "D46", "--engine", "dleta"), "unknown engine 'dleta'; did you mean 'delta'?"),
@@ -102,9 +103,9 @@ def test_a_run_that_contradicts_an_entry_is_told_with_both_values(call, tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('"reorder"', '"reordre"', "part.toml:9: D46.evidence[1].run names no litmus test: 'reordre'; did you mean 'reorder'?"),
-        ('["PT"]', '["FR"]', "part.toml:5: D46.editions names no edition: 'FR'; known: AR, EN, JA, PT, SQL"),
-        ('"confirmed"', '"refuted"', "part.toml:7: D46.verdict is 'refuted', and its evidence says 'confirmed': for it run reorder"),
+        ('"reorder"', '"reordre"', "part.toml:10: D46.evidence[1].run names no litmus test: 'reordre'; did you mean 'reorder'?"),
+        ('["PT"]', '["FR"]', "part.toml:5: D46.editions names no edition: 'FR'; known: AR, EN, EN1, EN2, EN3, JA, PT, SQL"),
+        ('"confirmed"', '"refuted"', "part.toml:8: D46.verdict is 'refuted', and its evidence says 'confirmed': for it run reorder"),
     ],
 )  # fmt: skip
 def test_a_claim_that_is_written_wrong_is_refused_at_its_line(call, tmp_path, old, new, problem):
@@ -112,6 +113,17 @@ def test_a_claim_that_is_written_wrong_is_refused_at_its_line(call, tmp_path, ol
     path.write_text(CLAIM.replace(old, new), "utf-8")
     status, out, err = call("claims", "verify", str(path))
     assert (status, out, err.startswith(f"isolitmus: {problem}")) == (2, "", True), err
+
+
+def test_a_run_that_does_not_meet_the_condition_contradicts_the_entry(call, tmp_path):
+    path = tmp_path / "part.toml"
+    met = "met = { log = { insert = { blind = false } } }\n"
+    path.write_text(CLAIM.replace("write-", "") + met, "utf-8")
+    status, out, _ = call("claims", "verify", str(path))
+    assert status == 1
+    assert "the condition is not met: insert: expected blind False, got True" in " ".join(
+        out.split()
+    )
 
 
 def test_what_speaks_for_a_claim_that_is_recorded_as_refuted_contradicts_it(call, tmp_path):

@@ -78,7 +78,10 @@ def test_delta_does_what_is_predicted_expected_and_recorded(
 
 
 JUDGED = ("log-serializable", "write-serializable", "snapshot-isolation")
-UNTRACKED = ("lost-update-by-client", "set-from-subquery", "set-from-subquery-merge")
+UNTRACKED = (
+    "lost-update-by-client", "set-from-subquery", "set-from-subquery-merge",
+    "set-from-subquery-reader",
+)  # fmt: skip
 """Reads by the client, and of subqueries in SET: see tests/checker/delta/test_log_model.py."""
 SAID = ("read_version", "blind", "isolation_level", "operation")
 

@@ -138,6 +138,7 @@ UNTRACKED = {
     "lost-update-by-client": "the client read before it wrote",
     "set-from-subquery": "a subquery in SET",
     "set-from-subquery-merge": "a subquery in SET",
+    "set-from-subquery-reader": "a subquery in SET",
 }
 """What no log shows, but for the litmus tests that are tagged so."""
 

@@ -32,6 +32,7 @@ EXCEPTIONS = {
     "truncate-uncaches": OUTSIDE,
     "set-from-subquery": {"read-files", "read-predicates"},
     "set-from-subquery-merge": {"read-files", "read-predicates"},
+    "set-from-subquery-reader": {"read-files", "read-predicates"},
     "set-from-subquery-without-skipping": {"read-files", "read-predicates"},
     "parked-merge-torn-read": {"read-files", "snapshot"},
     "parked-update-torn-read": {"read-files", "snapshot"},

@@ -51,6 +51,7 @@ SIDES: Mapping[str, tuple[str, ...]] = {
     "INSERT": ("insert",),
     "UPDATE, DELETE, MERGE": CHANGES,
     "OPTIMIZE": ("optimize",),
+    "UPDATE, DELETE of the new row": ("update-partition", "delete-partition"),
 }
 """Statements in the matrix of pairs that represent each statement of the page."""
 LEVELS = ("serializable", "write-serializable")

@@ -75,11 +75,12 @@ class MatrixCell(NamedTuple):
 _ROWS = ("unpartitioned with vectors",)
 _FILES = ("unpartitioned", "same partition")
 _VECTORS = ("same partition", "same partition with vectors")
-INSERT, CHANGE, OPTIMIZE = SIDES
+INSERT, CHANGE, OPTIMIZE, SAME_ROW = SIDES
 CELLS = (
     MatrixCell("D7", (INSERT, INSERT), True, _ROWS),
     MatrixCell("D8", (CHANGE, INSERT), True, _ROWS, LEVELS[1:]),
     MatrixCell("D9", (CHANGE, INSERT), True, _ROWS, LEVELS[:1]),
+    MatrixCell("D9", (SAME_ROW, INSERT), True, _ROWS, LEVELS[:1]),
     MatrixCell("D10", (CHANGE, CHANGE), True, _ROWS),
     MatrixCell("D11", (OPTIMIZE, INSERT), True, _ROWS),
     MatrixCell("D12", (OPTIMIZE, CHANGE), True, _ROWS),

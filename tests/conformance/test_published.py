@@ -255,7 +255,12 @@ def test_which_fit_the_format_and_why_the_others_do_not():
     assert sum(len(script.orders) for script in fitting()) == 169
     rows = sorted((-number, why) for why, (_, number) in WHY.items())
     lines = "".join(f"| {why} | {-number} |\n" for number, why in rows)
-    assert lines in PAGE.read_text("utf-8")
+    page = PAGE.read_text("utf-8")
+    assert lines in page
+    orders = sum(len(script.orders) for script in fitting())
+    assert f"{found['']} of {sum(found.values())} use only SQL" in " ".join(page.split())
+    assert f"with {orders} orders of steps" in page
+    assert f"in all {3 * orders} runs" in page  # at three levels
 
 
 @pytest.mark.slow

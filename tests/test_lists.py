@@ -30,6 +30,7 @@ from isolitmus.pipeline.sweep_tables import sweep_tables
 from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.files.catalogue import every_level, litmus_names, matrices, protocols, scopes
+from isolitmus.specs.files.catalogue_titles import names_of_kind
 from isolitmus.specs.projects.dbt_manifest import DbtManifest, DbtNode
 from isolitmus.specs.projects.dbt_writes import STRATEGIES, build_incremental_run
 from isolitmus.specs.registries.engines import engines
@@ -107,14 +108,18 @@ def where(name):
 
 
 def counts():
+    """What `isolitmus show` counts, and how much of it is on this page."""
+    shown = {kind: len(names_of_kind(kind)) for kind in ("levels", "protocols", "litmus")}
     tests = [litmus(name) for name in litmus_names()]
     on_tables = sum(isinstance(test, Litmus) for test in tests)
     return (
-        f"\nThe catalogue holds {len(every_level())} levels, {len(protocols())} protocols,"
-        f" {len(tests)} litmus tests ({on_tables} on tables, {len(tests) - on_tables} abstract"
-        f" histories), {count_of(len(scopes()), 'scope')},"
+        f"\nThe catalogue holds {shown['levels']} levels, {shown['protocols']} protocols,"
+        f" {shown['litmus']} litmus tests, {count_of(len(scopes()), 'scope')},"
         f" {count_of(len(matrices()), 'matrix', 'matrices')} and"
-        f" {count_of(len(engines()), 'engine')}.\n\n"
+        f" {count_of(len(engines()), 'engine')}. Without those of format"
+        f" `locking` ([Kinds of engines](locking-engines.md)) this page has {len(every_level())} levels, {len(protocols())} protocols and"
+        f" {len(tests)} litmus tests: {on_tables} on tables, {len(tests) - on_tables} abstract"
+        " histories.\n\n"
     )
 
 

@@ -3,6 +3,7 @@ serial orders are worked out anew from the rows that were observed.
 """
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.specs import protocol, scope, spec
 
+ROOT = Path(__file__).parents[2]
 LEVELS = ("delta-serializable", "delta-write-serializable")
 
 
@@ -61,4 +63,6 @@ def test_what_the_demo_advises_happens(session):
 def test_everything_that_is_found_happens(session):
     tests = list(discover_all(tuple(PROTOCOLS)))
     assert len(tests) > 100
+    found = f"The list has {len(tests)} histories today, and {len(tests) * len(PROTOCOLS)} runs"
+    assert found in (ROOT / "docs" / "conformance.md").read_text("utf-8")
     assert differing(product(tests, PROTOCOLS), session) == []

@@ -12,7 +12,7 @@ TransactionKind = Literal["statements", "clients", "scans"]
 """What a transaction is in a test: one statement of Delta; a client that reads, then writes; or
 several statements under locks.
 """
-IN_PARENTHESES = re.compile(r"\([^)]*\)")
+IN_PARENTHESES = re.compile(r"\([^()]*\)")
 BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 

@@ -22,7 +22,7 @@ HOME = Path(__file__).parents[1]
 PAGE = HOME / "docs" / "results" / "engines-and-anomalies.md"
 TABLES = {
     HOME / "docs" / "index.md": "results/engines-and-anomalies.md",
-    HOME / "README.md": "docs/results/engines-and-anomalies.md",
+    HOME / "README.md": None,
 }
 SHORT = {
     "rows": ("Delta, S", "Delta, W", "Databricks", "delta-rs", "PostgreSQL"),

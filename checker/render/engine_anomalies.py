@@ -38,15 +38,15 @@ def anomaly_page(cells: Sequence[AnomalyCell]) -> str:
     )
 
 
-def anomaly_table_text(cells: Sequence[AnomalyCell], page: str = "") -> str:
+def anomaly_table_text(cells: Sequence[AnomalyCell], page: str | None = "") -> str:
     """Return the table of engines and anomalies in Markdown.
 
     Parameters
     ----------
     cells : sequence of AnomalyCell
         Cells, row by row.
-    page : str
-        Path of the page with the evidence, to which the cells lead.
+    page : str, optional
+        Path of the page with the evidence, to which the cells lead; None for cells without links.
     """
     columns: dict[str, Anomaly] = {cell.anomaly.name: cell.anomaly for cell in cells}
     rows: dict[EngineLevel, list[str]] = {}
@@ -54,10 +54,9 @@ def anomaly_table_text(cells: Sequence[AnomalyCell], page: str = "") -> str:
         answer: str = "–" if cell.answer == "not asked" else cell.answer
         if cell.row.text:
             answer = f"*{answer}*"
-        shown = (
-            answer if cell.answer == "not asked" else f"[{answer}]({page}#{_anchor(cell.anomaly)})"
-        )
-        rows.setdefault(cell.row, []).append(shown)
+        if page is not None and cell.answer != "not asked":
+            answer = f"[{answer}]({page}#{_anchor(cell.anomaly)})"
+        rows.setdefault(cell.row, []).append(answer)
     head = ["engine and level", *(anomaly.heading for anomaly in columns.values())]
     lines = [head, ["---"] * len(head), *([_title(row), *shown] for row, shown in rows.items())]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

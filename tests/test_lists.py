@@ -117,7 +117,7 @@ def counts():
         f" {shown['litmus']} litmus tests, {count_of(len(scopes()), 'scope')},"
         f" {count_of(len(matrices()), 'matrix', 'matrices')} and"
         f" {count_of(len(engines()), 'engine')}. Without those of format"
-        f" `locking` ([Kinds of engines](locking-engines.md)) this page has {len(every_level())} levels, {len(protocols())} protocols and"
+        f" `locking` this page has {len(every_level())} levels, {len(protocols())} protocols and"
         f" {len(tests)} litmus tests: {on_tables} on tables, {len(tests) - on_tables} abstract"
         " histories.\n\n"
     )

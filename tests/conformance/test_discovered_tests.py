@@ -63,6 +63,6 @@ def test_what_the_demo_advises_happens(session):
 def test_everything_that_is_found_happens(session):
     tests = list(discover_all(tuple(PROTOCOLS)))
     assert len(tests) > 100
-    found = f"The list has {len(tests)} histories today, and {len(tests) * len(PROTOCOLS)} runs"
-    assert found in (ROOT / "docs" / "conformance.md").read_text("utf-8")
+    page = (ROOT / "docs" / "conformance.md").read_text("utf-8")
+    assert f"The list has {len(tests)} histories today." in page
     assert differing(product(tests, PROTOCOLS), session) == []

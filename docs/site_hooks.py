@@ -50,8 +50,8 @@ SMALLEST = 0.78
 WIDE = 1000
 """Width of a picture from which a page has no margins beside its text."""
 BOOST = {
-    "anomalies.md": 8,
-    "results/anomalies.md": 4,
+    "results/anomalies.md": 8,
+    "results/engines-and-anomalies.md": 4,
     "glossary.md": 2,
     "results/levels/": 0.05,
     "results/": 0.5,

@@ -52,18 +52,24 @@ def anomaly_table_text(cells: Sequence[AnomalyCell], page: str | None = "") -> s
     rows: dict[EngineLevel, list[str]] = {}
     for cell in cells:
         answer: str = "–" if cell.answer == "not asked" else cell.answer
-        if cell.row.text:
+        if cell.row.text and page is not None:
             answer = f"*{answer}*"
         if page is not None and cell.answer != "not asked":
             answer = f"[{answer}]({page}#{_anchor(cell.anomaly)})"
         rows.setdefault(cell.row, []).append(answer)
     head = ["engine and level", *(anomaly.heading for anomaly in columns.values())]
-    lines = [head, ["---"] * len(head), *([_title(row), *shown] for row, shown in rows.items())]
+    lines = [
+        head,
+        ["---"] * len(head),
+        *([_title(row, plain=page is None), *shown] for row, shown in rows.items()),
+    ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _title(row: EngineLevel) -> str:
-    return f"*{row.title}*" if row.text else row.title
+def _title(row: EngineLevel, *, plain: bool = False) -> str:
+    if not row.text:
+        return row.title
+    return f"{row.title}, by its text" if plain else f"*{row.title}*"
 
 
 def _words(cell: AnomalyCell) -> str:

@@ -170,7 +170,7 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         path,
         entry.get("when", str, ""),
     )
-    if evidence and found.of_databricks and not found.when:
+    if evidence and not found.when:
         entry.refuse(
             f"{entry} has evidence, and needs 'when' (a string): the condition under which the"
             " statement says something, which each run has to meet"

@@ -88,6 +88,6 @@ class EngineLevel:
     engine: str
     """Engine whose recorded runs count; empty if the row is of a text."""
     release: str
-    """What the version of a recorded run has to contain."""
+    """How the version of a recorded run has to begin, up to a point or comma."""
     text: str
     """Title of the text; empty if an engine was run."""

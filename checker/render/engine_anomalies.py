@@ -29,9 +29,7 @@ def anomaly_page(cells: Sequence[AnomalyCell]) -> str:
         "engine_anomalies.j2",
         table=anomaly_table_text(cells),
         sections=sections,
-        releases=", ".join(
-            dict.fromkeys(f"{row.engine} {row.release}" for row in rows if row.engine)
-        ),
+        releases=", ".join(dict.fromkeys(_release(row) for row in rows if row.engine)),
         texts="; ".join(dict.fromkeys(row.text for row in rows if row.text)),
         title=_title,
         words=_words,
@@ -64,6 +62,10 @@ def anomaly_table_text(cells: Sequence[AnomalyCell], page: str | None = "") -> s
         *([_title(row, plain=page is None), *shown] for row, shown in rows.items()),
     ]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _release(row: EngineLevel) -> str:
+    return f"{row.title.partition(',')[0]} ({row.release})"
 
 
 def _title(row: EngineLevel, *, plain: bool = False) -> str:

@@ -140,7 +140,7 @@ def _judged(row: EngineLevel, test: AnomalyTest, recorded: RecordedRun | None) -
     observed = recorded(row.engine, test.litmus, row.protocol)
     if observed is None:
         return None
-    if row.release not in observed.engine_version:
+    if not f"{observed.engine_version},".startswith((f"{row.release}.", f"{row.release},")):
         raise IsolitmusError(
             f"{row.title}: the recorded run of {test.litmus} is of {observed.engine_version}; the"
             f" row is about {row.release}"

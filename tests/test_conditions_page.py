@@ -15,7 +15,10 @@ from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
 
 PAGE = Path(__file__).parents[1] / "docs" / "conflicts.md"
-WORKLOAD = re.compile(r"(?<=^The statements are a workload, `statements.toml`:\n\n```toml\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
+WORKLOAD = re.compile(
+    r"(?<=^The statements are a workload, `statements.toml`:\n\n```toml\n).*?(?=^```$)",
+    re.DOTALL | re.MULTILINE,
+)
 MADE = re.compile(r"(?<=<!-- made: conditions -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
 LEVELS = ("delta-serializable", "delta-write-serializable")
 

@@ -24,6 +24,7 @@ from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.prove.arguments import Question, Theory, arguments
 from isolitmus.checker.prove.formula_semantics import BoundedDomain, UnboundedDomain, Z3Expr
 from isolitmus.checker.prove.premises import find_violated_premises
+from isolitmus.checker.prove.structural_implication import derive_from_texts
 from isolitmus.checker.solver.refutation import Refutation
 from isolitmus.checker.solver.smt import ask_solver as answer_of
 from isolitmus.model.budget import Budget
@@ -166,11 +167,20 @@ def prove(
             return Proof(question, tuple(steps), premises, monotonic() - start, holds=False)
     used = _used(steps, {axiom.name for axiom in question.b.axioms})
     took = frozenset[str]().union(*(step.took for step in used))
-    # wr and rw are relations of one version for each transaction, whatever the solver used
-    if not (question.every_version_read or question.b.needs.isdisjoint({"wr", "rw"})):
+    if not question.every_version_read and _reads_one_version(question):
         took |= {"snapshot"}
     needed = tuple(p for p in premises if p.name in took)
     return Proof(question, used, needed, monotonic() - start, holds=True)
+
+
+def _reads_one_version(question: Question) -> bool:
+    """Return whether a claim holds only where each transaction reads one version.
+
+    The formulas relate one version to each transaction, whatever premises the solver used. What
+    follows from the texts holds of any relations.
+    """
+    reads = not question.b.needs.isdisjoint({"wr", "rw"})
+    return reads and derive_from_texts(question.a, question.b) is None
 
 
 def _used(steps: list[ProofStep], goals: set[str]) -> tuple[ProofStep, ...]:

@@ -38,6 +38,9 @@ EXCEPTIONS = {
     "parked-update-torn-read": {"read-files", "snapshot"},
     # Reads of another version than the transaction's.
     "lost-update-by-client": {"snapshot"},
+    "non-repeatable-read-by-client": {"snapshot"},
+    "phantom-read-by-client": {"snapshot"},
+    "read-skew-by-client": {"snapshot"},
     "stream-planned-before": {"snapshot"},
     # Reads of the next identity value.
     "identity-synchronised": OUTSIDE,

@@ -220,6 +220,7 @@ def test_only_some_spellings_of_a_level_are_read(worker, tmp_path, spelling, pas
     ask("write", handle="append", says={"isBlindAppend": True}, **row)
     if passes:
         ask("delete", handle="delete", predicate="part = 0")
+        assert ask("open", handle="last", path=path) == 3
     else:
         with pytest.raises(EngineError, match="concurrent transactions added new data"):
             ask("delete", handle="delete", predicate="part = 0")

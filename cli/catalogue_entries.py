@@ -227,8 +227,6 @@ def _one(name: str) -> Entry:
     meanings: list[tuple[str, Callable[[str], Entry]]] = [
         (one.name, _anomaly) for one in anomalies_called(name)
     ]
-    if name.startswith("without-"):
-        return READERS["levels"](name)
     if (meant := catalogue.meant_spec(name)) is not None:
         meanings.append((meant, READERS["levels"]))
     if len(meanings) > 1:

@@ -227,7 +227,7 @@ class Diagnosis(TextResult):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OtherDiagnosis(TextResult):
-    """Diagnosis of an error that is no conflict of two commits to a Delta table."""
+    """Diagnosis of an error other than a conflict of two commits to a Delta table."""
 
     error: PastedError
     """Content of the error's text."""
@@ -333,8 +333,8 @@ def explain(
     Returns
     -------
     Diagnosis or OtherDiagnosis
-        The known exception, whether to retry, causes and remedies, and an example; or what an
-        error is that is no conflict of commits to a Delta table.
+        The known exception, whether to retry, causes and remedies, and an example; or the
+        meaning of another known error.
 
     Raises
     ------

@@ -233,6 +233,11 @@ class Simulation:
             session.emitted.append(event.values)
         return event is not None
 
+    @property
+    def held(self) -> Hashable:
+        """Held locks, as far as later steps depend on them."""
+        return self.work.locks.held_state(ordered=self.work.rules.victim == "fewest-locks")
+
     def remembered(self) -> Hashable:
         """Return the part of the state that determines the future besides locks and rows.
 

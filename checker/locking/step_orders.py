@@ -151,8 +151,7 @@ class FreeWalk(Simulation):
             for name, session in self.sessions.items()
         )
         past = tuple(map(table_rows, self.states)) if versions else ()
-        held = locks.held_state(ordered=self.work.rules.victim == "fewest-locks")
-        return rows, sessions, held, locks.asked, past, self.remembered()
+        return rows, sessions, self.held, locks.asked, past, self.remembered()
 
     @property
     def schedule(self) -> Schedule:
@@ -211,7 +210,7 @@ class JudgedWalk(Simulation):
         return (
             rows,
             tuple(_session(session, times) for session in sessions),
-            locks.held_state(ordered=self.work.rules.victim == "fewest-locks"),
+            self.held,
             locks.asked,
             ended,
             self.remembered(),

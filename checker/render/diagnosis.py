@@ -74,7 +74,7 @@ def diagnosis_lines(found: Diagnosis) -> Iterator[str]:
 
 
 def other_lines(found: OtherDiagnosis) -> Iterator[str]:
-    """Yield what an error is that is no conflict of commits to a Delta table, and what to do."""
+    """Yield the meaning and remedy of an error other than a conflict of commits."""
     error = found.error
     name = error.name or "This"
     if error.format:

@@ -371,7 +371,7 @@ class ConflictCondition:
 
 @dataclass(frozen=True, slots=True)
 class PastedError:
-    """Error in a text that is no conflict of two commits to a Delta table."""
+    """Error in a text, other than a conflict of two commits to a Delta table."""
 
     name: str
     """Error class or class; empty if the text does not name it."""

@@ -361,7 +361,7 @@ def _classes(flat: str) -> Iterator[Mention]:
 
 
 def _other_error(flat: str) -> PastedError | None:
-    """Return the known error in a text that is no conflict of two commits to a Delta table."""
+    """Return the known error in a text, other than a conflict of two commits, or None."""
     for known, error in exception_table().others.items():
         classes = (*error.classes, *([known] if known.isupper() else []))
         named = next((name for name in classes if re.search(rf"\b{name}\b", flat)), None)

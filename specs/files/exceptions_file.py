@@ -61,7 +61,7 @@ FURTHER = ("elsewhere", "conditions", "engines", "commands", "statements", "othe
 
 @dataclass(frozen=True, slots=True)
 class OtherError:
-    """Error that is no conflict of two commits to a Delta table."""
+    """Error other than a conflict of two commits to a Delta table."""
 
     says: str
     """Description."""

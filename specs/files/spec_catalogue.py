@@ -328,13 +328,15 @@ def spec(name: SpecLike) -> Spec:
 
 
 def meant_spec(name: str, folders: tuple[Folder, ...] = ("levels",)) -> str | None:
-    """Return the shipped spec whose name differs in case, spaces and hyphens only; else None.
+    """Return the spec whose name differs in case, spaces and hyphens only; else None.
 
     Examples
     --------
     >>> meant_spec("WriteSerializable"), meant_spec("SNAPSHOT ISOLATION"), meant_spec("serialised")
     ('write-serializable', 'snapshot-isolation', None)
     """
+    if _without_anomaly(name) is not None:
+        return name
     wanted = plain_name(name)
     known = (known for folder in folders for known in shipped_files(folder))
     return next((known for known in known if plain_name(known) == wanted), None)

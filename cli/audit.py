@@ -17,7 +17,7 @@ from isolitmus.checker.auditing.log_audit import FollowedAudit
 from isolitmus.checker.render.audit import audit_assumptions, headline, overview_lines
 from isolitmus.cli.audit_feed import AuditFeed, LinesPath
 from isolitmus.cli.conversion import TABLES, OutputForms
-from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget
+from isolitmus.cli.options import SPARK_JOBS, Json, Master, Memory, Time, needs_spark, read_budget
 from isolitmus.cli.output import (
     Pace,
     check_output_paths,
@@ -29,8 +29,7 @@ from isolitmus.cli.output import (
 from isolitmus.model.audit import KINDS
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, LogError
-from isolitmus.pipeline.result_table import Location
-from isolitmus.specs.disk.output_files import write_whole
+from isolitmus.specs.disk.output_files import Location, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -329,20 +328,15 @@ def _on_spark(
     names: list[str], master: str | None, out: Location | None, budget: Budget
 ) -> tuple[list[Audit], list[LogError]]:
     """Audit tables on Spark; return the audits and the errors of unreadable logs."""
-    from isolitmus.pipeline.audit_job import audit_all, refuse_no_findings
-    from isolitmus.pipeline.spark import MASTER, open_spark
-
-    if out is not None:
-        refuse_no_findings(out)
     pace = Pace(len(names), "tables")
-    with open_spark(master or MASTER) as spark, progress("audit on Spark") as tell:
-        return audit_all(
-            spark,
-            names,
-            out=out,
-            budget=budget,
-            progress=lambda k: tell(pace.words(k)),
+    with (
+        SPARK_JOBS.named("audit")(master, out) as audit_on_spark,
+        progress("audit on Spark") as tell,
+    ):
+        audits, errors = audit_on_spark(
+            names, budget=budget, progress=lambda k: tell(pace.words(k))
         )
+    return audits, errors
 
 
 def _print(done: Audit, *, first: bool) -> None:

@@ -10,7 +10,6 @@ from isolitmus.checker.auditing.diagnosis import run_example
 from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.execution.dependency_graph import dependency_edges, graph
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.render.claims import claim_lines
 from isolitmus.checker.render.diagnosis import example_lines, general_lines
 from isolitmus.checker.render.history_notation import adya_notation
 from isolitmus.checker.render.page_parts import figure, render_template
@@ -29,10 +28,8 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.anomaly_file import anomalies_called, anomaly
-from isolitmus.specs.files.catalogue_titles import names_of_kind, tagged
-from isolitmus.specs.files.claims_file import claims
+from isolitmus.specs.files.catalogue_titles import CATALOGUE, names_of_kind, tagged
 from isolitmus.specs.files.exceptions_file import exception_of
-from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
 
@@ -158,7 +155,7 @@ def show_entries(
     entries: list[Entry] = []
     limit = None
     for name in names:
-        if name in READERS:
+        if name in CATALOGUE.own_names():
             limit = _list(name, entries, within, tag)
             if limit is not None:
                 break
@@ -195,7 +192,7 @@ def show_entries(
 
 def _list(kind: str, entries: list[Entry], budget: Budget, tag: str | None) -> Limit | None:
     """Add all entries of a kind, or those with a tag; return the limit that ended it, if any."""
-    entry_of = READERS[kind]
+    entry_of = _reader(kind)
     try:
         with budget.interrupting():
             for one in names_of_kind(kind) if tag is None else tagged(tag):
@@ -215,9 +212,10 @@ def _one(name: str) -> Entry:
     """
     name = catalogue.databricks_protocol(name)
     plain, _, _ = name.partition("@")  # a runtime may follow the name
-    for kind, read in READERS.items():
+    kinds = CATALOGUE.own_names()
+    for kind in kinds:
         if plain in names_of_kind(kind):
-            return read(name)
+            return _reader(kind)(name)
     if exception_of(name) is not None:  # an error class, or a class with its package
         return _exception(name)
     if name.endswith(".cat"):
@@ -234,8 +232,8 @@ def _one(name: str) -> Entry:
         raise UnknownName(f"'{name}' has {len(meanings)} meanings; {names}")
     for meant, read in meanings:
         return read(meant)
-    known = [known for kind in READERS for known in names_of_kind(kind)]
-    raise UnknownName(f"unknown name '{name}'{near(name, [*known, *READERS])}")
+    known = [known for kind in kinds for known in names_of_kind(kind)]
+    raise UnknownName(f"unknown name '{name}'{near(name, [*known, *kinds])}")
 
 
 def _with_frame(entry: Entry, spec: Spec | None) -> Entry:
@@ -290,11 +288,6 @@ def _matrix(name: str) -> Entry:
     return Entry(matrix.name, "matrix", matrix.title, matrix.source, matrix.text)
 
 
-def _workload(name: str) -> Entry:
-    found = workload(name)
-    return Entry(found.name, "workload", found.title, "", found.text)
-
-
 def _engine(name: str) -> Entry:
     engine = engine_named(name)
     return Entry(engine.name, "engine", engine.title, "", engine.title)
@@ -326,14 +319,6 @@ def _anomaly(name: str) -> Entry:
     return Entry(known.name, "anomaly", known.title, known.source, "\n".join(lines), test=history)
 
 
-def _claim(name: str) -> Entry:
-    known = claims()[name]
-    _, _, *lines = claim_lines(known)
-    source = f"{', '.join(known.editions)}: {known.where}"
-    text = "\n".join((f"Verdict: {known.verdict}", *(line[2:] for line in lines)))
-    return Entry(name, "claim", known.says, source, text)
-
-
 def _exception(name: str) -> Entry:
     """Return the entry of an exception: check, error classes, and the run of its first example."""
     known = exception_of(name)
@@ -359,13 +344,24 @@ READERS: dict[str, Callable[[str], Entry]] = {
     "litmus": _litmus,
     "scopes": _scope,
     "matrices": _matrix,
-    "workloads": _workload,
     "engines": _engine,
     "exceptions": _exception,
     "anomalies": _anomaly,
-    "claims": _claim,
 }
-"""Readers of entries by kind."""
+"""Readers of entries by kind; other kinds describe theirs."""
+
+
+def _reader(kind: str) -> Callable[[str], Entry]:
+    """Return what reads an entry of a kind."""
+    describe = CATALOGUE.named(kind).describe
+    if describe is None:
+        return READERS[kind]
+
+    def read(name: str) -> Entry:
+        one = describe(name)
+        return Entry(one.name, one.kind, one.title, one.source, one.text)
+
+    return read
 
 
 def _print(entry: Entry) -> None:

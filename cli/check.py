@@ -6,14 +6,23 @@ from contextlib import contextmanager
 from functools import partial
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isolitmus.checker.checks.history_sources import FORMATS, check_files, history_files
+from isolitmus.checker.checks.history_sources import FORMATS, SOURCES, check_files, history_files
 from isolitmus.checker.render.verdicts import check_lines
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
-from isolitmus.cli.options import Json, Master, Memory, Time, needs_spark, read_budget, split_names
+from isolitmus.cli.options import (
+    SPARK_JOBS,
+    Json,
+    Master,
+    Memory,
+    Time,
+    needs_spark,
+    read_budget,
+    split_names,
+)
 from isolitmus.cli.output import (
     Pace,
     Refusal,
@@ -25,8 +34,8 @@ from isolitmus.cli.output import (
     worst_status,
 )
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.pipeline.result_table import Location
 from isolitmus.specs.disk.input_files import is_folder, paths_below
+from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.logs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
@@ -34,7 +43,6 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.cli.conversion import OutputForm
-    from isolitmus.pipeline.check_job import BulkCheck
 
 __all__ = ["check"]
 
@@ -100,8 +108,8 @@ def check(
     """
     form = FORMS.chosen(as_, as_json=as_json)
     within = read_budget(time, memory)
-    if format_ not in FORMATS:
-        raise IsolitmusError(f"--format is '{format_}'{near(format_, FORMATS)}")
+    if format_ not in SOURCES:
+        raise IsolitmusError(f"--format is '{format_}'{near(format_, SOURCES.names())}")
     asked = split_names("level", level)
     if "all" in asked and len(asked) > 1:
         raise IsolitmusError(f"--level is '{level}'; 'all' cannot be combined")
@@ -146,24 +154,16 @@ def check(
 @contextmanager
 def _checker(
     master: str | None, out: Location | None, levels: list[str] | None, pace: Pace
-) -> Iterator[Callable[..., BulkCheck]]:
+) -> Iterator[Callable[..., Any]]:
     """Yield a function that checks history files on an open Spark session."""
-    from isolitmus.pipeline.check_job import check_all, refuse_other_check
-    from isolitmus.pipeline.spark import MASTER, open_spark
-
-    if out is not None:
-        refuse_other_check(out, levels)
-    with open_spark(master or MASTER) as spark, progress("check on Spark") as tell:
-        yield partial(
-            check_all,
-            spark,
-            levels=levels,
-            out=out,
-            progress=lambda k: tell(pace.words(k)),
-        )
+    with (
+        SPARK_JOBS.named("check")(master, out, levels) as check_on_spark,
+        progress("check on Spark") as tell,
+    ):
+        yield partial(check_on_spark, progress=lambda k: tell(pace.words(k)))
 
 
-def _close(done: BulkCheck, form: OutputForm) -> int:
+def _close(done: Any, form: OutputForm) -> int:
     """Print the summary of a bulk check; return the exit status."""
     form.show([], done.to_json)
     if not form.quiet:

@@ -11,7 +11,7 @@ from isolitmus.cli.output import print_json, say_file, warn
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.records import Records
-from isolitmus.specs.histories.written_history import WRITERS
+from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.history import History
 
-__all__ = ["DOCUMENTS", "HISTORIES", "PICTURES", "TABLES", "OutputForm", "OutputForms"]
+__all__ = ["DOCUMENTS", "HISTORIES", "PICTURES", "TABLES", "WRITERS", "OutputForm", "OutputForms"]
 
 PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "svg": lambda graph: graph.to_svg(),
@@ -29,8 +29,10 @@ PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "graphml": lambda graph: graph.to_graphml(),
 }
 """Writers of a dependency graph as a picture, by form."""
-HISTORIES: Mapping[str, Callable[[History], str]] = WRITERS
-"""Writers of an abstract history in the formats of other checkers, by form."""
+WRITERS: Registry[Callable[[History], str]] = Registry("history writer")
+"""Writers of histories for other checkers, by the name of the format."""
+HISTORIES = WRITERS.own_names()
+"""Names of those formats."""
 TABLES: Mapping[str, Callable[[Records], str]] = {"csv": Records.to_csv}
 """Writers of records as a table, by form."""
 DOCUMENTS: Mapping[str, Callable[[Sequence[Any]], str]] = {
@@ -91,7 +93,7 @@ class OutputForm:
         if test is None:
             warn("nothing to write: no history was found")
         elif isinstance(test, HistoryTest):
-            say_file(HISTORIES[str(self.word)](test.history).rstrip("\n"))
+            say_file(WRITERS.named(str(self.word))(test.history).rstrip("\n"))
         else:
             raise IsolitmusError(
                 f"--as {self.word} writes reads and writes of keys, and the counterexample has"
@@ -117,7 +119,7 @@ class OutputForms:
         kinds = [
             *(["a picture of the dependencies"] if PICTURES.keys() & self.words else []),
             *(["a document"] if DOCUMENTS.keys() & self.words else []),
-            *(["a history for another checker"] if HISTORIES.keys() & self.words else []),
+            *(["a history for another checker"] if {*HISTORIES} & {*self.words} else []),
             *(["a table"] if TABLES.keys() & self.words else []),
             "the document of --json",
         ]

@@ -5,12 +5,20 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
+from isolitmus.cli.options import (
+    SPARK_JOBS,
+    Json,
+    Memory,
+    Time,
+    check_at_least,
+    read_budget,
+    split_names,
+)
 from isolitmus.cli.output import (
     check_output_paths,
     print_json,
@@ -38,7 +46,6 @@ if TYPE_CHECKING:
     from isolitmus.model.exploration import RandomBatch
     from isolitmus.model.format import Format, RandomTests
     from isolitmus.model.spec import Spec
-    from isolitmus.pipeline.replay_table import ReplayTable
 
 __all__ = ["explore"]
 
@@ -119,9 +126,7 @@ def explore(
 
                 asked = [redraw_batch(batch, drawing.strategy(), specs) for batch in asked]
             if out is not None:
-                from isolitmus.pipeline.replay_table import refuse_no_replays
-
-                refuse_no_replays(out)
+                SPARK_JOBS.named("replays").refuse_others(out)
             if out is None and all(batch in known for batch in asked):
                 done += asked
             elif not _agree(
@@ -214,14 +219,12 @@ def _agree(
 
 
 @contextmanager
-def _replays(out: Path | None) -> Iterator[ReplayTable | None]:
+def _replays(out: Path | None) -> Iterator[Any | None]:
     """Open the table of replays if one was requested, else yield None."""
     if out is None:
         yield None
         return
-    from isolitmus.pipeline.replay_table import open_replays
-
-    with open_replays(out) as replays:
+    with SPARK_JOBS.named("replays").open(out) as replays:
         yield replays
 
 
@@ -232,7 +235,7 @@ def _carried_out(
     *,
     engine: Engine,
     specs: list[Spec],
-    replays: ReplayTable | None,
+    replays: Any | None,
     said: Callable[[int], None],
 ) -> ExplorationResult:
     """Run a batch and store it in the table, if there is one."""
@@ -240,9 +243,7 @@ def _carried_out(
 
     watched = None
     if replays is not None:
-        from isolitmus.pipeline.replay_table import RecordedEngine
-
-        watched = RecordedEngine(carry)
+        watched = replays.record(carry)
         carry = watched.carry
     found = carry_out(
         drawing.strategy(),

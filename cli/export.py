@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolitmus.checker.render.expectation_report import expected_protocols
+from isolitmus.cli.conversion import WRITERS
 from isolitmus.cli.options import Json, Memory, Time, read_budget, split_names
 from isolitmus.cli.output import Refusal, check_output_paths, group_refusals, print_json, say, warn
 from isolitmus.conformance.delta.engine import DELTA
@@ -19,7 +20,6 @@ from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.catalogue import litmus_files
-from isolitmus.specs.histories.written_history import WRITERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,7 @@ def _write_history(
         raise IsolitmusError(f"--{form} writes one history, and {len(found)} were given")
     for test in found:
         try:
-            text = WRITERS[form](test.history)
+            text = WRITERS.named(form)(test.history)
         except IsolitmusError as error:
             refused.append(Refusal(test.name, IsolitmusError(f"{test.name}: {error}")))
             continue

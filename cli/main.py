@@ -12,8 +12,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
-from importlib import import_module
+from contextlib import contextmanager, suppress
 from inspect import getdoc
 from io import TextIOWrapper
 from pathlib import Path
@@ -28,10 +27,10 @@ except KeyboardInterrupt:  # it takes most of a start
 
 from isolitmus.model.budget import raised_again
 from isolitmus.model.errors import Ended, IsolitmusError, near
+from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
+    from collections.abc import Callable, Iterator
 
 __all__ = ["USAGE", "VERBS", "VERBS_BY_DOOR", "Group", "Verb", "app", "main", "usage_error"]
 
@@ -93,11 +92,10 @@ VERBS_BY_DOOR = {
 """Verbs by group of the help, each with one line of help."""
 
 VERBS = {verb: line for door in VERBS_BY_DOOR.values() for verb, line in door.items()}
-"""Line of help of each verb.
+"""Line of help of each verb of ours."""
 
-A function and its module in `cli`, both named after the verb, implement it: the signature is the
-command line, the docstring the rest of the help.
-"""
+FUNCTIONS: Registry[Callable[..., int]] = Registry("verb")
+"""Function of each verb: the signature is the command line, the docstring the rest of the help."""
 
 TRACEBACK = "ISOLITMUS_TRACEBACK"
 """Environment variable that requests the traceback of an internal error."""
@@ -126,7 +124,8 @@ def help_text(verb: str, docstring: str) -> str:
     """
     paragraphs = docstring.split("\n\n")
     kept = (f"\b\n{one}" if "\n " in one else one for one in paragraphs)
-    return "\n\n".join([VERBS[verb], *kept])
+    ours = [VERBS[verb]] if verb in VERBS else []
+    return "\n\n".join([*ours, *kept])
 
 
 class _Given:
@@ -188,37 +187,42 @@ class _Verbs(Group):
     """Group of the verbs that imports a verb when it is requested, and none to list them."""
 
     def list_commands(self, _: Any) -> list[str]:
-        return list(VERBS)
+        names = FUNCTIONS.names()
+        return [*(name for name in VERBS if name in names), *(n for n in names if n not in VERBS)]
 
     def get_command(self, _: Any, cmd_name: str) -> Any:
         """Return the command of a verb, importing its module; None for an unknown verb."""
-        if cmd_name not in VERBS:
+        if cmd_name not in FUNCTIONS:
             return None
-        verb = getattr(_imported(f"isolitmus.cli.{cmd_name}"), cmd_name)
+        with _without_collection():
+            verb = FUNCTIONS.named(cmd_name)
         alone = _typer()
         alone.command(cmd_name, cls=Verb, help=help_text(cmd_name, getdoc(verb) or ""))(verb)
         return get_command(alone)
 
     def format_commands(self, _: Any, formatter: Any) -> None:
+        names = self.list_commands(None)
+        others = [name for name in names if name not in VERBS]
         for door, verbs in VERBS_BY_DOOR.items():
             with formatter.section(door):
-                formatter.write_dl(list(verbs.items()))
+                formatter.write_dl([(verb, verbs[verb]) for verb in verbs if verb in names])
+        if others:
+            with formatter.section("Of other packages"):
+                formatter.write_dl([(verb, f"isolitmus {verb} --help") for verb in others])
 
 
-def _imported(name: str) -> ModuleType:
-    """Import a module without garbage collection, which would find nothing and take a tenth.
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Import without garbage collection, which would find nothing and take a tenth of the time.
 
     What was imported stays, so later collections skip it.
     """
-    if name in sys.modules:
-        return sys.modules[name]
     gc.disable()
     try:
-        module = import_module(name)
+        yield
         gc.freeze()
     finally:
         gc.enable()
-    return module
 
 
 ROOT = Path(__file__).resolve().parents[1]

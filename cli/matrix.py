@@ -16,7 +16,15 @@ from isolitmus.checker.execution.conflict_matrix import (
     predict_case,
 )
 from isolitmus.cli.conversion import TABLES, OutputForms
-from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
+from isolitmus.cli.options import (
+    SPARK_JOBS,
+    Json,
+    Memory,
+    Time,
+    check_at_least,
+    read_budget,
+    split_names,
+)
 from isolitmus.cli.output import check_output_paths, progress, refuse_other_engine, say, warn
 from isolitmus.conformance.engines import open_engine, refuse_format, refuse_unable
 from isolitmus.model.display import count_of
@@ -218,10 +226,9 @@ def _observed(
     Cells that the evidence or the table ``out`` already has are not run again.
     """
     from isolitmus.conformance.agreement import observe_cells
-    from isolitmus.pipeline.replay_table import open_replays, refuse_no_replays
 
     if out is not None:
-        refuse_no_replays(out)
+        SPARK_JOBS.named("replays").refuse_others(out)
     elif all((spec.name, place) in known.letters for place, spec in asked):
         return
     with ExitStack() as stack:
@@ -231,7 +238,7 @@ def _observed(
         known.engine_version = carry.version
         replays = None
         if out is not None:
-            replays = stack.enter_context(open_replays(out))
+            replays = stack.enter_context(SPARK_JOBS.named("replays").open(out))
             for cell in replays.cells(known.matrix, engine.name, carry.version):
                 known.add(cell)
         left = [(p, spec) for p, spec in asked if (spec.name, p) not in known.letters]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from isolitmus.model.budget import Budget, size
 from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.registry import Registry
 
 __all__ = [
     "CERTIFICATE",
+    "SPARK_JOBS",
     "Cores",
     "Json",
     "Master",
@@ -24,6 +26,9 @@ __all__ = [
     "read_sizes",
     "split_names",
 ]  # fmt: skip
+
+SPARK_JOBS: Registry[Any] = Registry("Spark job")
+"""What ``--spark``, and ``--out`` of replays, run on Spark: functions of the part ``pipeline``."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 

@@ -15,6 +15,7 @@ from isolitmus.cli.options import Json, Memory, Time, read_budget
 from isolitmus.cli.output import say, warn
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.specs.files.catalogue_titles import (
+    CATALOGUE,
     litmus_by_tag,
     names_of_kind,
     tagged,
@@ -26,22 +27,9 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
 
-__all__ = ["KINDS", "show"]
+__all__ = ["show"]
 
 FORMS = OutputForms(*PICTURES, *DOCUMENTS, *TABLES)
-KINDS = {
-    "levels": "what histories an isolation level allows",
-    "protocols": "what an engine checks at a commit",
-    "litmus": "tables, transactions and a schedule, with the expected outcomes",
-    "scopes": "statements on small tables: search spaces for separate, compare and sweep",
-    "matrices": "lists of statements, each run against each other",
-    "workloads": "jobs with parameters, for predict and robust",
-    "engines": "what can run litmus tests",
-    "exceptions": "conflicts that Delta reports, with cause and remedy",
-    "anomalies": "what can go wrong, by the names that people use",
-    "claims": "sentences of documents, with verdicts",
-}
-"""Kinds of the catalogue, each with a description."""
 
 
 def show(
@@ -101,11 +89,11 @@ def show(
             for line in _index_lines():
                 say(line)
             return 0
-        if names is None or KINDS.keys() >= {*names}:
+        if names is None or {*CATALOGUE.own_names()} >= {*names}:
             return _print_lists(names or ["litmus"], tag, within)
     from isolitmus.cli.catalogue_entries import show_entries
 
-    wanted = names or (list(KINDS) if tag is None else ["litmus"])
+    wanted = names or (list(CATALOGUE.own_names()) if tag is None else ["litmus"])
     return show_entries(wanted, form, within, tag=tag, spec=spec, engine=engine)
 
 
@@ -115,7 +103,8 @@ def _index_lines() -> Iterator[str]:
         "Catalogue: isolitmus show KIND lists a kind, isolitmus show NAME shows one thing in full."
     )
     yield ""
-    for kind, about in KINDS.items():
+    for kind in CATALOGUE.own_names():
+        about = CATALOGUE.named(kind).about
         yield f"  {kind:<10}  {len(names_of_kind(kind)):>3}  {about}"
     yield ""
     yield "Tags of litmus tests, for isolitmus show litmus --tag TAG:"

@@ -17,6 +17,7 @@ from isolitmus.checker.sweeps.table_sweep import sweep as count_all
 from isolitmus.cli.conversion import TABLES, OutputForms
 from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import (
+    SPARK_JOBS,
     Cores,
     Json,
     Master,
@@ -31,10 +32,9 @@ from isolitmus.cli.options import (
 from isolitmus.cli.output import Pace, check_output_paths, progress, say
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.pipeline.result_table import Location
-from isolitmus.pipeline.sweep_tables import KEEP
 from isolitmus.specs import scope as read_scope
 from isolitmus.specs import spec
+from isolitmus.specs.disk.output_files import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
+KEEP = ("counts", "findings", "executions", "verdicts")
+"""Tables that ``--keep`` keeps, each with those before it."""
 FORMS = OutputForms(*TABLES)
 
 
@@ -194,7 +196,7 @@ def sweep(
         sweep_work(inside, n, limit=limit, cores=cores)
     swept: list[Sweep] = []
     lists: list[tuple[ListedCandidates, ...]] = []
-    with _spark(master, out, keep) if spark else _cores(cores) as count:
+    with SPARK_JOBS.named("sweep")(master, out, keep) if spark else _cores(cores) as count:
         for n in asked:
             pace = Pace(candidates_in(inside, n), f"candidates with {count_of(n, 'transaction')}")
             with progress(f"sweep {inside.name}") as tell:
@@ -216,7 +218,8 @@ def sweep(
     carried: list[EngineRun] = []
     replays = [_carried(done, inside, carriers, carried, quiet=form.quiet) for done in swept]
     if out is not None and any(here.seen for here in carried):
-        _keep(carried, inside, out, master)
+        seen = [one for here in carried for one in here.seen]
+        SPARK_JOBS.named("replays").keep(inside, seen, out, master)
 
     def document() -> object:
         documents = [
@@ -311,19 +314,6 @@ def _carried(
     return {"replays": carried.documents, **carried.aside}
 
 
-def _keep(carried: Sequence[EngineRun], inside: Scope, out: Location, master: str | None) -> None:
-    """Write the runs on engines to the table of replays beside the other tables."""
-    from isolitmus.pipeline.replay_table import REPLAYS, Replayed, ReplayTable
-    from isolitmus.pipeline.spark import MASTER, open_spark
-
-    with open_spark(master or MASTER) as spark:
-        replays = ReplayTable(spark, out.inside(REPLAYS.name))
-        seen = [one for here in carried for one in here.seen]
-        for version in dict.fromkeys(run.engine_version for _, _, run in seen):
-            own = (Replayed(*one) for one in seen if one[2].engine_version == version)
-            replays.write(inside.name, inside.digest, version, own)
-
-
 def _refuse(
     cores: int | None, spark: bool, master: str | None, out: Location | None, keep: str | None
 ) -> None:
@@ -341,13 +331,3 @@ def _refuse(
 @contextmanager
 def _cores(cores: int) -> Iterator[Count]:
     yield partial(count_all, cores=cores)
-
-
-@contextmanager
-def _spark(master: str | None, out: Location | None, keep: str | None) -> Iterator[Count]:
-    """Yield the function that counts a sweep on an open Spark session."""
-    from isolitmus.pipeline.spark import MASTER, open_spark
-    from isolitmus.pipeline.sweep_job import sweep as count_on_spark
-
-    with open_spark(master or MASTER) as spark:
-        yield partial(count_on_spark, spark, out=out, keep=keep)

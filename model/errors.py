@@ -22,6 +22,7 @@ __all__ = [
     "LitmusError",
     "LogError",
     "MemoryLimit",
+    "MissingPart",
     "NoLitmusTest",
     "RecordingError",
     "Refused",
@@ -181,6 +182,10 @@ class FrameError(IsolitmusError):
 
 class UnknownName(IsolitmusError):
     """Name that the catalogue does not contain."""
+
+
+class MissingPart(IsolitmusError):
+    """Something that belongs to a part of isolitmus which is not installed."""
 
 
 class EngineUnavailable(IsolitmusError):

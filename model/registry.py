@@ -1,81 +1,87 @@
-"""Registries of named records: built-in ones, those of installed packages, and registered ones."""
+"""Registries of plug-ins: our own in a static table, those of installed packages, registered ones.
+
+A plug-in is a record or a function with a name, of one kind: a format, an engine, a source of
+histories, a verb, … A name of the static table (``model.plugins``) is imported from its path on
+first use. Only for another name are the installed packages asked, whose entry points have a group
+for each kind, with the version of this interface: ``isolitmus.formats.v1``.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.errors import IsolitmusError, MissingPart, UnknownName, near
+from isolitmus.model.plugins import PLUGINS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from importlib.metadata import Distribution, EntryPoint
 
-__all__ = ["Named", "Registry"]
+__all__ = ["INTERFACE", "Registry", "load_part"]
 
-
-class Named(Protocol):
-    """Entry of a registry: an object with a name."""
-
-    @property
-    def name(self) -> str:
-        """Name in files and commands."""
-
-
-Record = TypeVar("Record", bound=Named)
+INTERFACE = 1
+"""Version of the interface to plug-ins, the last part of the groups of their entry points."""
+GROUP = re.compile(r"isolitmus\.(?P<kind>\w+)s(?:\.v(?P<version>\d+))?")
+"""Group of entry points."""
+Record = TypeVar("Record")
 
 
 class Registry(Generic[Record]):
-    """Registry of records of one kind.
-
-    An installed package adds its own by entry points in the group ``isolitmus.WHATs``.
+    """Registry of plug-ins of one kind.
 
     Parameters
     ----------
     what : str
-        Kind of the records, in a word.
-    shipped : mapping of str to str
-        Import path of each built-in record, which is imported on first use.
+        The kind in a word or two: a key of ``PLUGINS``, or a kind that has none of ours.
     aliases : mapping of str to str, optional
-        Other names of built-in records.
+        Other names of our own plug-ins.
+    check : callable, optional
+        Returns whether an object of another package is a plug-in of this kind.
 
     Examples
     --------
-    >>> class Colour:
-    ...     def __init__(self, name): self.name = name
-    >>> colours = Registry[Colour]("colour", {"red": "paint.reds:RED"}, {"rouge": "red"})
-    >>> colours.offer(Colour("green")).name, colours.names()
-    ('green', ('green', 'red'))
-    >>> with colours.offered(Colour("blue")): colours.names()
-    ('blue', 'green', 'red')
+    >>> from types import SimpleNamespace
+    >>> colours = Registry("colour")
+    >>> green = colours.offer(SimpleNamespace(name="green"))
+    >>> colours.named("green") is green, colours.names()
+    (True, ('green',))
+    >>> with colours.offered(SimpleNamespace(name="blue")): colours.names()
+    ('blue', 'green')
     >>> colours.named("blue")
     Traceback (most recent call last):
-    isolitmus.model.errors.UnknownName: unknown colour 'blue'; known: green, red, rouge
-    >>> colours.offer(Colour("rouge"))
+    isolitmus.model.errors.UnknownName: unknown colour 'blue'; known: green
+    >>> colours.offer(SimpleNamespace(name="green"))
     Traceback (most recent call last):
-    ValueError: there is another colour 'rouge' already
+    ValueError: there is another colour 'green' already
     """
 
     def __init__(
-        self, what: str, shipped: Mapping[str, str], aliases: Mapping[str, str] | None = None
+        self,
+        what: str,
+        aliases: Mapping[str, str] | None = None,
+        check: Callable[[object], bool] = callable,
     ) -> None:
-        self.what, self.shipped, self.aliases = what, shipped, aliases or {}
-        self.group = f"isolitmus.{what}s"
+        self.what, self.aliases, self.check = what, aliases or {}, check
+        self.shipped = PLUGINS.get(what, {})
         self._known: dict[str, Record] = {}
 
-    def offer(self, one: Record) -> Record:
+    def offer(self, one: Any) -> Record:
         """Register a record by its name, as an entry point does; ValueError if another one has the
         name.
         """
         if one.name in {*self.shipped, *self.aliases} or self._known.get(one.name, one) is not one:
             raise ValueError(f"there is another {self.what} '{one.name}' already")
         self._known[one.name] = one
-        return one
+        return self._known[one.name]
 
     @contextmanager
-    def offered(self, one: Record) -> Iterator[Record]:
+    def offered(self, one: Any) -> Iterator[Record]:
         """Register a record for the duration of the block."""
         before = dict(self._known)
         try:
@@ -83,30 +89,143 @@ class Registry(Generic[Record]):
         finally:
             self._known = before
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a plug-in of this name, be its part installed or not."""
+        ours = name in self.shipped or name in self._known or name in self.aliases
+        return ours or name in self._others()
+
     def names(self) -> tuple[str, ...]:
-        """Return the names of known records, sorted, without aliases."""
-        installed = _installed(self.group, *sys.path).names
-        return tuple(sorted({*self.shipped, *self._known, *installed}))
+        """Return the names of all plug-ins whose parts are installed, sorted, without aliases."""
+        return tuple(sorted({*self.own_names(), *self._known, *self._others()}))
+
+    def own_names(self) -> tuple[str, ...]:
+        """Return the names of our own plug-ins whose parts are installed, in the table's order."""
+        return tuple(name for name, path in self.shipped.items() if _is_installed(_part_of(path)))
 
     def named(self, name: str) -> Record:
-        """Return the record of this name; UnknownName, with a suggestion, if there is none."""
+        """Return the plug-in of this name.
+
+        Raises
+        ------
+        UnknownName
+            If there is none, with a suggestion.
+        MissingPart
+            If it belongs to a part of isolitmus that is not installed.
+        IsolitmusError
+            If another package has it, and it cannot be used.
+        """
         own = self.aliases.get(name, name)
         if own not in self._known:
             if own in self.shipped:
-                points = [EntryPoint(own, self.shipped[own], self.group)]
+                self._known[own] = load_part(self.shipped[own], f"{self.what} '{own}'")
+            elif own in (others := self._others()):
+                self._known[own] = self._loaded(others[own])
             else:
-                points = list(_installed(self.group, *sys.path).select(name=own))
-            if not points:
                 known = *self.names(), *self.aliases
                 raise UnknownName(f"unknown {self.what} '{name}'{near(name, known)}")
-            self._known[own] = points[0].load()
         return self._known[own]
+
+    def _others(self) -> Mapping[str, EntryPoint]:
+        """Return the plug-ins of other packages by name; IsolitmusError if two have one name."""
+        found: dict[str, EntryPoint] = {}
+        for point in _entry_points(*sys.path):
+            group = GROUP.fullmatch(point.group)
+            if group is None or group["kind"] != self.what.replace(" ", "_"):
+                continue
+            if (version := group["version"]) != str(INTERFACE):
+                said = f"version {version}" if version else "no version"
+                raise IsolitmusError(
+                    f"{_described(self.what, point)} is for {said} of the interface, this is"
+                    f" version {INTERFACE}; install a release of {_package(point)} that registers"
+                    f" it in the group isolitmus.{group['kind']}s.v{INTERFACE}"
+                )
+            other = found.setdefault(point.name, point)
+            if other != point or point.name in {*self.shipped, *self.aliases}:
+                first = "isolitmus" if other is point else _package(other)
+                raise IsolitmusError(
+                    f"{_described(self.what, point)} has a name that {first} registers, too;"
+                    " uninstall one, or rename it"
+                )
+        return found
+
+    def _loaded(self, point: EntryPoint) -> Any:
+        """Return the plug-in of another package; IsolitmusError if it cannot be used."""
+        try:
+            found = point.load()
+        except Exception as error:
+            raise IsolitmusError(
+                f"{_described(self.what, point)} cannot be imported from {point.value}:"
+                f" {type(error).__name__}: {error}"
+            ) from error
+        if not self.check(found):
+            raise IsolitmusError(
+                f"{_described(self.what, point)}: {point.value} is of type"
+                f" {type(found).__name__}, not a {self.what}"
+            )
+        return found
+
+
+def load_part(path: str, what: str) -> Any:
+    """Return an object of ours by its import path.
+
+    Parameters
+    ----------
+    path : str
+        Module and name: ``isolitmus.model.run:Run``.
+    what : str
+        The object in words, for the error.
+
+    Raises
+    ------
+    MissingPart
+        If the part of isolitmus that has it is not installed.
+
+    Examples
+    --------
+    >>> load_part("isolitmus.poetry.sonnet:SONNET", "form 'sonnet'")
+    Traceback (most recent call last):
+    isolitmus.model.errors.MissingPart: there is no form 'sonnet' here: it is in isolitmus.poetry, \
+a part of isolitmus that is not installed; install isolitmus anew, with all its parts
+    """
+    module, _, name = path.partition(":")
+    part = _part_of(path)
+    if not _is_installed(part):
+        raise MissingPart(
+            f"there is no {what} here: it is in {part}, a part of isolitmus that is not installed;"
+            " install isolitmus anew, with all its parts"
+        )
+    return getattr(import_module(module), name)
+
+
+def _part_of(path: str) -> str:
+    return ".".join(path.partition(":")[0].split(".")[:2])
 
 
 @cache
-def _installed(group: str, *_path: str) -> EntryPoints:
-    """Return the entry points of installed packages in a group.
+def _is_installed(part: str) -> bool:
+    return find_spec(part) is not None
 
-    This reads the metadata of all packages, once for each path.
+
+@cache
+def _entry_points(*_path: str) -> list[EntryPoint]:
+    """Return the entry points of installed packages in our groups.
+
+    This looks into the metadata of all packages, once for each path.
     """
-    return entry_points(group=group)
+    from importlib.metadata import distributions
+
+    packages: dict[str, Distribution] = {}
+    for one in distributions():
+        if "[isolitmus." in (one.read_text("entry_points.txt") or ""):
+            packages.setdefault(one.name, one)
+    return [point for one in packages.values() for point in one.entry_points]
+
+
+def _package(point: EntryPoint) -> str:
+    """Return the name and version of the package of an entry point."""
+    assert point.dist is not None
+    return f"{point.dist.name} {point.dist.version}"
+
+
+def _described(what: str, point: EntryPoint) -> str:
+    return f"the {what} '{point.name}' of {_package(point)}"

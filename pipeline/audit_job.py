@@ -8,7 +8,8 @@ is not audited again.
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,14 +19,14 @@ from isolitmus.model.audit import Audit, Finding, Overview
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import LogError
 from isolitmus.pipeline.result_table import (
-    Location,
     ResultColumn,
     ResultTable,
     Table,
     refuse_without,
 )
-from isolitmus.pipeline.spark import map_on_workers, rows_function, write_parts
+from isolitmus.pipeline.spark import MASTER, map_on_workers, open_spark, rows_function, write_parts
 from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.logs.delta_log import latest_version
 
 if TYPE_CHECKING:
@@ -130,6 +131,20 @@ def audit_all(
         own = there.where(there["audit"].isin(name, *known.values())).collect()
         rows = [row for row in own if row["audit"] == known.get(row["table"], name)]
     return audits_from_rows(dict(zip(paths, map(str, tables), strict=True)), rows, ended)
+
+
+@contextmanager
+def open_audit(
+    master: str | None, out: Location | None
+) -> Iterator[Callable[..., tuple[list[Audit], list[LogError]]]]:
+    """Open Spark, and yield `audit_all` on it with this table.
+
+    IsolitmusError, before Spark is started, if the table in a folder holds something else.
+    """
+    if out is not None:
+        refuse_no_findings(out)
+    with open_spark(master or MASTER) as spark:
+        yield partial(audit_all, spark, out=out)
 
 
 def _audited(paths: Sequence[str], rows: Iterable[Any]) -> dict[str, str]:

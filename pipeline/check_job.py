@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -21,15 +23,15 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown
 from isolitmus.pipeline.result_table import (
-    Location,
     ResultColumn,
     ResultTable,
     Table,
     table_property,
     text_literal,
 )
-from isolitmus.pipeline.spark import map_on_workers, rows_function, write_parts
+from isolitmus.pipeline.spark import MASTER, map_on_workers, open_spark, rows_function, write_parts
 from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.catalogue import every_level, spec
 from isolitmus.specs.logs.delta_log import is_delta_table
 
@@ -232,6 +234,20 @@ def check_all(
         rows = table.rows().join(own, "file").select(*TOLD_OF).collect()
     names = {str(real_path(path)): str(path) for _, path in files}
     return _told(rows, names, monotonic() - start, ended)
+
+
+@contextmanager
+def open_check(
+    master: str | None, out: Location | None, levels: Sequence[str] | None
+) -> Iterator[Callable[..., BulkCheck]]:
+    """Open Spark, and yield `check_all` on it with these levels and this table.
+
+    IsolitmusError, before Spark is started, if the table in a folder holds something else.
+    """
+    if out is not None:
+        refuse_other_check(out, levels)
+    with open_spark(master or MASTER) as spark:
+        yield partial(check_all, spark, levels=levels, out=out)
 
 
 def check_function(

@@ -14,13 +14,14 @@ from isolitmus.model.errors import TimeLimit, WaitsForEver
 from isolitmus.model.matrix import MatrixCase, MatrixPlace
 from isolitmus.model.run import SeveralRuns
 from isolitmus.pipeline.result_table import (
-    Location,
     ResultColumn,
     ResultTable,
     Table,
     refuse_without,
     text_literal,
 )
+from isolitmus.pipeline.spark import MASTER, open_spark
+from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.matrix_file import matrix_litmus
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.run import Run
+    from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
 __all__ = [
@@ -38,8 +40,6 @@ __all__ = [
     "RecordedEngine",
     "ReplayTable",
     "Replayed",
-    "open_replays",
-    "refuse_no_replays",
 ]
 
 REPLAYS = ResultTable(
@@ -131,9 +131,45 @@ class ReplayTable:
     """
 
     def __init__(self, spark: Any, place: Location) -> None:
-        refuse_no_replays(place, spark)
+        self.refuse_others(place, spark)
         self._spark = spark
         self._table = Table(spark, place, REPLAYS, ABOUT, SAID)
+
+    @staticmethod
+    @contextmanager
+    def open(out: Location | Path) -> Iterator[ReplayTable]:
+        """Open the table of replays at a place.
+
+        Raises EngineUnavailable if Spark, which writes it, cannot be started.
+        """
+        with shared_spark() as spark:
+            yield ReplayTable(spark, Location.of(out))
+
+    @staticmethod
+    def refuse_others(out: Location | Path, spark: Any = None) -> None:
+        """Raise IsolitmusError if a place holds something other than replays.
+
+        For a folder this needs no Spark.
+        """
+        refuse_without("replays", Location.of(out), ABOUT, SAID, spark)
+
+    @staticmethod
+    def keep(scope: Scope, seen: Iterable[Any], out: Location, master: str | None) -> None:
+        """Write runs on engines to the table of replays beside the other tables of a sweep.
+
+        ``seen`` has the litmus test, the protocol and the run of each.
+        """
+        with open_spark(master or MASTER) as spark:
+            replays = ReplayTable(spark, out.inside(REPLAYS.name))
+            runs = list(seen)
+            for version in dict.fromkeys(run.engine_version for _, _, run in runs):
+                own = (Replayed(*one) for one in runs if one[2].engine_version == version)
+                replays.write(scope.name, scope.digest, version, own)
+
+    @staticmethod
+    def record(carry: RunsTests) -> RecordedEngine:
+        """Return a running engine whose runs are recorded."""
+        return RecordedEngine(carry)
 
     def cells(self, matrix: Matrix, engine: str, version: str) -> list[MatrixCase]:
         """Return the recorded cases of a matrix on an engine with this name and version."""
@@ -214,21 +250,3 @@ def _where(*values: str) -> str:
 
 def _ends(of: Run) -> Mapping[str, str]:
     return {name: one.outcome for name, one in of.transactions.items()}
-
-
-@contextmanager
-def open_replays(out: Location | Path) -> Iterator[ReplayTable]:
-    """Open the table of replays at a place.
-
-    Raises EngineUnavailable if Spark, which writes it, cannot be started.
-    """
-    with shared_spark() as spark:
-        yield ReplayTable(spark, Location.of(out))
-
-
-def refuse_no_replays(out: Location | Path, spark: Any = None) -> None:
-    """Raise IsolitmusError if a place holds something other than replays.
-
-    For a folder this needs no Spark.
-    """
-    refuse_without("replays", Location.of(out), ABOUT, SAID, spark)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.delta.log import LogMetadata
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.logs.delta_log import is_delta_table, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isolitmus.specs.disk.output_files import Location
+
 __all__ = [
-    "Location",
     "ResultColumn",
     "ResultTable",
     "Table",
@@ -182,61 +180,3 @@ def text_literal(words: str) -> str:
     """Return a string literal of Spark's SQL."""
     escaped = words.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     return f"'{escaped}'"
-
-
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:/")
-NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Place of tables of results: a folder, an address that Spark reads, or a schema of a catalog.
-
-    Examples
-    --------
-    >>> Location("s3a://bucket/data").inside("counts").sql
-    'delta.`s3a://bucket/data/counts`'
-    >>> Location("main.results").inside("counts").sql
-    '`main`.`results`.`counts`'
-    """
-
-    text: str
-    """Place as the user gave it.
-
-    Names separated by dots are in a catalog, unless there is such a folder.
-    """
-
-    @classmethod
-    def of(cls, out: Location | Path | str) -> Location:
-        """The place that a user names."""
-        return out if isinstance(out, Location) else cls(str(out))
-
-    @property
-    def path(self) -> Path | None:
-        """Folder, if the place is one of this machine."""
-        return None if ADDRESS.match(self.text) or self._named else Path(self.text)
-
-    @property
-    def address(self) -> str | None:
-        """Address for Spark; None for a name in a catalog."""
-        if self._named:
-            return None
-        return self.text if self.path is None else str(real_path(self.path))
-
-    @property
-    def sql(self) -> str:
-        """Name in SQL."""
-        if self.address is None:
-            return ".".join(f"`{name}`" for name in self.text.split("."))
-        return f"delta.`{self.address.replace('`', '``')}`"
-
-    def inside(self, name: str) -> Location:
-        """Return the place of a table with this name in it."""
-        return Location(f"{self.text.rstrip('/')}{'.' if self._named else '/'}{name}")
-
-    def __str__(self) -> str:
-        return self.text
-
-    @property
-    def _named(self) -> bool:
-        return NAMES.fullmatch(self.text) is not None and not Path(self.text).exists()

@@ -8,6 +8,8 @@ first of each as a litmus test.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -18,11 +20,17 @@ from isolitmus.checker.sweeps.tally import make_shards, shard_number
 from isolitmus.checker.universes.recheck import with_expectations
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit
-from isolitmus.pipeline.result_table import Location
-from isolitmus.pipeline.spark import job_description, map_on_workers, parallelism
+from isolitmus.pipeline.spark import (
+    MASTER,
+    job_description,
+    map_on_workers,
+    open_spark,
+    parallelism,
+)
 from isolitmus.pipeline.sweep_shards import ShardTask, count_function, tallies_from_rows
 from isolitmus.pipeline.sweep_tables import SweepData, kept_tables, sweep_tables
 from isolitmus.specs import scope as named_scope
+from isolitmus.specs.disk.output_files import Location
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -197,6 +205,15 @@ def sweep(
         with job_description(spark, f"{words}: findings", Budget()):
             data.write("findings", list(finding_rows(work, total)))
     return finish_sweep(work, total, monotonic() - start, ended)
+
+
+@contextmanager
+def open_sweep(
+    master: str | None, out: Location | None, keep: str | None
+) -> Iterator[Callable[..., Sweep]]:
+    """Open Spark, and yield `sweep` on it with these tables."""
+    with open_spark(master or MASTER) as spark:
+        yield partial(sweep, spark, out=out, keep=keep)
 
 
 def sweep_shards(work: Work, keep: str) -> Shards:

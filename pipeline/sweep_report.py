@@ -18,8 +18,9 @@ from isolitmus.checker.render.sweeps import CountedPair, FoundKind, Stops, Sweep
 from isolitmus.model.delta.log import LogFile, live_files
 from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.litmus import Litmus
-from isolitmus.pipeline.result_table import Location, table_property
+from isolitmus.pipeline.result_table import table_property
 from isolitmus.pipeline.sweep_tables import ABOUT, VERSION, sweep_tables
+from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.language.parser import read

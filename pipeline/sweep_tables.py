@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.sweeps.shard_runner import Work
     from isolitmus.checker.sweeps.tally import Shards
     from isolitmus.model.scope import Scope
-    from isolitmus.pipeline.result_table import Location
+    from isolitmus.specs.disk.output_files import Location
 
 __all__ = [
     "BESIDE",

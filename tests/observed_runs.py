@@ -19,7 +19,7 @@ from pathlib import Path
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.run import Run, TransactionRun, Wait
-from isolitmus.specs.registries.engines import SHIPPED
+from isolitmus.specs.registries.engines import ENGINES
 
 PACKAGE = "isolitmus.conformance"
 
@@ -92,7 +92,7 @@ def case_digest(engine, release, litmus, protocol):
     protocol : str
         The name of the protocol.
     """
-    module = SHIPPED[engine].partition(":")[0]
+    module = ENGINES.shipped[engine].partition(":")[0]
     bare = replace(litmus, title="", source="", tags=())
     asked = [str(bare), protocol, engine, release, harness_digest(module)]
     return text_digest(json.dumps(asked))

@@ -12,6 +12,7 @@ import isolitmus.model
 from isolitmus.checker.render.results import RENDERERS, render_result
 from isolitmus.model import display
 from isolitmus.model.display import PageResult, TextResult
+from isolitmus.model.plugins import PLUGINS
 from isolitmus.model.reason import Reason
 
 ROOT = Path(isolitmus.model.__file__).parents[1]
@@ -70,7 +71,9 @@ def test_every_result_has_what_renders_it():
             importlib.import_module(name)
     for base, form in ((TextResult, "text"), (PageResult, "html")):
         results = {result.__name__ for result in base.__subclasses__()}
-        assert results <= {kind for kind, made in RENDERERS if made == form}
+        others = (name.split(".") for name in PLUGINS["renderer"])
+        known = {*RENDERERS, *map(tuple, others)}
+        assert results <= {kind for kind, made in known if made == form}
         assert results
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from typer.main import get_command
 
-from isolitmus.cli.main import VERBS, VERBS_BY_DOOR, app, main
+from isolitmus.cli.main import FUNCTIONS, VERBS, VERBS_BY_DOOR, app, main
 from isolitmus.specs.files import claims_file, expectations, matrix_file
 
 VERB = get_command(app).get_command
@@ -85,7 +85,7 @@ def test_help_says_what_a_verb_does_and_what_its_exit_status_means(name):
     assert "``" not in VERB(None, name).help
 
 
-def test_a_verb_costs_a_file_and_a_line(call, monkeypatch):
+def test_a_verb_costs_a_file_and_two_lines(call, monkeypatch):
     def greet(who: str, *, loud: bool = False) -> int:
         """Exit status 1."""
         sys.stdout.write(f"hello {who}{'!' * loud}\n")
@@ -93,6 +93,7 @@ def test_a_verb_costs_a_file_and_a_line(call, monkeypatch):
 
     file = SimpleNamespace(greet=greet)
     monkeypatch.setitem(sys.modules, "isolitmus.cli.greet", file)
+    monkeypatch.setitem(FUNCTIONS.shipped, "greet", "isolitmus.cli.greet:greet")
     monkeypatch.setitem(VERBS, "greet", "Say hello.")
     monkeypatch.setitem(VERBS_BY_DOOR, "I greet", {"greet": "Say hello."})
     assert call("greet", "Ada", "--loud") == (1, "hello Ada!\n", "")

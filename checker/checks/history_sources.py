@@ -1,17 +1,21 @@
-"""Histories given to ``check``: litmus tests, Delta logs, recordings, PostgreSQL's tests."""
+"""Sources of histories for ``check``: plug-ins, each with its files and its verdicts.
+
+Litmus tests and Delta logs are sources of this module. Other parts and packages add theirs under
+the names of their formats (``model.plugins``).
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import IsolitmusError, Limit, RecordingError
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.registry import Registry
 from isolitmus.model.verdict import Needs
 from isolitmus.specs.disk.input_files import is_folder, is_there, paths_below
-from isolitmus.specs.histories import ENDINGS, RECORDED
 from isolitmus.specs.logs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
@@ -24,13 +28,48 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Verdict
 
     Refuse = Callable[[str, IsolitmusError], object]
+    Judged = Iterator[tuple[str, str, HistoryVerdicts]]
 
-__all__ = ["FORMATS", "check_file", "check_files", "history_files"]
+__all__ = [
+    "FORMATS",
+    "SOURCES",
+    "HistorySource",
+    "answered",
+    "check_file",
+    "check_files",
+    "history_files",
+    "refuse_forms",
+    "specs_to_check",
+]
 
-FORMATS = ("auto", "litmus", "delta", "pg", *RECORDED)
-"""Names of formats that the command line accepts."""
-PERMUTED = ".spec"
-"""File extension of PostgreSQL's isolation tests."""
+
+@dataclass(frozen=True, slots=True)
+class HistorySource:
+    """Source of histories in one format, as a record of functions."""
+
+    name: str
+    """Name of the format."""
+    owns: Callable[[str], bool]
+    """Return whether a file, a folder or a name is of this source, if no format was given."""
+    files: Callable[[str], list[tuple[str, Path]]]
+    """Return the format and path of each history that a name stands for; IsolitmusError if none."""
+    judge: Callable[[Path, Sequence[str] | None, Budget, Refuse], Judged]
+    """Yield name, size in words and verdicts of each history of a file.
+
+    The levels are those with these names, None for all that a history supports. A history that
+    cannot be judged is passed to the last function; IsolitmusError if the file cannot be read.
+    """
+
+
+def _is_source(one: object) -> bool:
+    return isinstance(one, HistorySource)
+
+
+SOURCES: Registry[HistorySource] = Registry("history source", check=_is_source)
+FORMATS = tuple(SOURCES.shipped)
+"""Names of our formats, as the command line lists them."""
+DETECTED = ("delta", "litmus", "pg", "auto")
+"""Sources that are asked in this order whether they own a name, if no format was given."""
 
 
 def check_files(
@@ -54,7 +93,7 @@ def check_files(
     asked : sequence of str or None
         Names of levels; None for all that a history supports.
     format_ : str
-        One of `FORMATS`.
+        One of `FORMATS` or of another package; ``auto`` detects the format of each.
     budget : Budget
         Limits of time and memory.
     refuse : callable
@@ -78,14 +117,15 @@ def check_files(
 
 def check_file(
     kind: str, path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
-) -> Iterator[tuple[str, str, HistoryVerdicts]]:
+) -> Judged:
     """Yield the verdicts of the histories in one file, as `check_files` does.
 
     ``kind`` is the format of the file, as `history_files` returns it.
     """
-    judged = _judged(kind, path, asked, budget, refuse)
     try:
-        yield from judged
+        if kind != "litmus":
+            refuse_forms(path, asked)
+        yield from SOURCES.named(kind).judge(path, asked, budget, refuse)
     except IsolitmusError as error:
         refuse(str(path), error)
 
@@ -96,90 +136,25 @@ def history_files(name: str, format_: str) -> list[tuple[str, Path]]:
     Raises
     ------
     IsolitmusError
-        If the name stands for no history.
+        If the name stands for no history, or the part of isolitmus that reads it is missing.
     """
-    path = Path(name)
-    kind = _format(name, format_)
-    if kind == "delta":
-        return [(kind, path)]
-    if kind == "litmus":
-        from isolitmus.specs.files.catalogue import litmus_files
-
-        return [(kind, each) for each in litmus_files(name)]
-    from isolitmus.specs.histories.recorded_history import recorded_files
-
-    specs = paths_below(path, PERMUTED) if is_folder(path) else []
-    if kind == "pg":
-        return [(kind, each) for each in specs or [path]]
-    others = recorded_files(path)
-    if kind == "auto" and specs:
-        return [("pg", each) for each in specs] + [(kind, p) for p in others if p != path]
-    return [(kind, each) for each in others]
-
-
-def _judged(
-    kind: str,
-    path: Path,
-    asked: Sequence[str] | None,
-    budget: Budget,
-    refuse: Refuse,
-) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """Yield the histories of a file; IsolitmusError if one lacks what a level needs."""
-    forms = [name for name in asked or () if name in NAMED_FORMS]
-    if forms and kind != "litmus":
-        raise _lacking(path.name, forms[0], Needs(("statements",)))
-    match kind:
-        case "delta":
-            counted, checked = _of_log(path, budget, _specs(asked, None))
-            yield str(path), counted, _answered(checked, asked, path.name)
-        case "litmus":
-            from isolitmus.checker.checks.history_check import check
-            from isolitmus.specs.files.catalogue import litmus
-
-            test = litmus(str(path))
-            checked = check(test, _specs(asked, test), forms=forms, budget=budget)
-            yield str(path), checked.counted, _answered(checked, asked, path.name)
-        case "pg":
-            yield from _permuted(path, asked, budget, refuse)
-        case recorded:
-            yield str(path), *_recorded(path, asked, recorded, budget)
-
-
-def _permuted(
-    path: Path, asked: Sequence[str] | None, budget: Budget, refuse: Refuse
-) -> Iterator[tuple[str, str, HistoryVerdicts]]:
-    """Yield the verdicts of each permutation; permutations that cannot be read are passed to
-    ``refuse``.
-    """
-    from isolitmus.checker.checks.history_check import check
-    from isolitmus.checker.pg_isolation.permutation_history import permutation_histories
-    from isolitmus.model.litmus import HistoryTest
-
-    for found in permutation_histories(path):
-        if isinstance(found, RecordingError):
-            refuse(str(path), found)
-            continue
-        test = HistoryTest(f"{path}, {found.name}", "", "", found.history)
-        checked = check(test, _specs(asked, test), budget=budget)
-        counted = "; ".join([checked.counted, *found.ends])
-        yield test.name, counted, _answered(checked, asked, test.name)
-
-
-def _format(name: str, format_: str) -> str:
-    """Return the format of a name; "auto" for a recorded history, unless its format was given."""
-    path = Path(name)
     if format_ != "auto":
-        return format_
-    if is_delta_table(path):
-        return "delta"
-    if path.suffix == PERMUTED:
-        return "pg"
-    if name.endswith(".toml") or not (is_there(path) or path.suffix in ENDINGS):
-        return "litmus"
-    return "litmus" if is_folder(path) and paths_below(path, ".toml") else "auto"
+        return SOURCES.named(format_).files(name)
+    here = [SOURCES.named(kind) for kind in DETECTED if kind in SOURCES.own_names()]
+    owner = next((source for source in here if source.owns(name)), None)
+    if owner is None and is_there(Path(name)):
+        owner = SOURCES.named("auto")
+    return (owner or LITMUS).files(name)
 
 
-def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
+def refuse_forms(path: Path, asked: Sequence[str] | None) -> None:
+    """Raise IsolitmusError if a form of a level is asked of a history without statements."""
+    for name in asked or ():
+        if name in NAMED_FORMS:
+            raise _lacking(path.name, name, Needs(("statements",)))
+
+
+def specs_to_check(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
     """Return the levels to check on a test or a table log; default: all levels of the catalogue."""
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.specs.files.catalogue import levels, spec
@@ -191,7 +166,7 @@ def _specs(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> li
     return [spec(name) for name in levels(*log)]
 
 
-def _answered(checked: HistoryVerdicts, asked: Sequence[str] | None, name: str) -> HistoryVerdicts:
+def answered(checked: HistoryVerdicts, asked: Sequence[str] | None, name: str) -> HistoryVerdicts:
     """Return the verdicts without levels that the history cannot support; IsolitmusError if one was
     asked.
     """
@@ -206,26 +181,42 @@ def _lacking(name: str, level: str, needs: Verdict) -> IsolitmusError:
     return IsolitmusError(f"{name}: {level} {needs}, which this history does not have")
 
 
-def _of_log(table: Path, budget: Budget, specs: list[Spec]) -> tuple[str, HistoryVerdicts]:
-    """Return a summary of a Delta log and its verdicts."""
+def _is_litmus(name: str) -> bool:
+    path = Path(name)
+    return name.endswith(".toml") or (is_folder(path) and bool(paths_below(path, ".toml")))
+
+
+def _litmus_files(name: str) -> list[tuple[str, Path]]:
+    from isolitmus.specs.files.catalogue import litmus_files
+
+    return [("litmus", each) for each in litmus_files(name)]
+
+
+def _judge_litmus(
+    path: Path, asked: Sequence[str] | None, budget: Budget, _refuse: Refuse
+) -> Judged:
+    from isolitmus.checker.checks.history_check import check
+    from isolitmus.specs.files.catalogue import litmus
+
+    forms = [name for name in asked or () if name in NAMED_FORMS]
+    test = litmus(str(path))
+    checked = check(test, specs_to_check(asked, test), forms=forms, budget=budget)
+    yield str(path), checked.counted, answered(checked, asked, path.name)
+
+
+def _judge_log(table: Path, asked: Sequence[str] | None, budget: Budget, _refuse: Refuse) -> Judged:
     from isolitmus.checker.checks.log_check import check_log
 
-    checked = check_log(table, specs, budget=budget)
+    checked = check_log(table, specs_to_check(asked, None), budget=budget)
     files = count_of(checked.operations, "file added or removed", "files added and removed")
-    return f"{count_of(checked.transactions, 'commit')}, {files}", checked
+    counted = f"{count_of(checked.transactions, 'commit')}, {files}"
+    yield str(table), counted, answered(checked, asked, table.name)
 
 
-def _recorded(
-    path: Path, asked: Sequence[str] | None, format_: str, budget: Budget
-) -> tuple[str, HistoryVerdicts]:
-    """Return a summary of a recorded history and its verdicts."""
-    from isolitmus.checker.checks.blackbox_check import check_recorded, refuse_unknown_levels
-    from isolitmus.specs.histories.recorded_history import recorded_history
-
-    refuse_unknown_levels(str(path), asked or ())
-    try:
-        with budget.interrupting():
-            history = recorded_history(path, format_)
-    except Limit as limit:
-        raise type(limit)(f"{path}: {limit} before it was read") from None
-    return repr(history), check_recorded(str(path), history, asked, budget=budget)
+LITMUS = HistorySource("litmus", _is_litmus, _litmus_files, _judge_litmus)
+DELTA_LOG = HistorySource(
+    "delta",
+    lambda name: is_delta_table(Path(name)),
+    lambda name: [("delta", Path(name))],
+    _judge_log,
+)

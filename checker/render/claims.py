@@ -29,6 +29,8 @@ from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.disk.input_files import shipped_files
+from isolitmus.specs.files.catalogue_titles import CatalogueKind, Description
+from isolitmus.specs.files.claims_file import claims
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -473,3 +475,21 @@ def answer_words(answer: Expectation | FigureStatements) -> str:
     if isinstance(answer, Expectation):
         return "; ".join(" ".join(line.split()) for line in expectation_lines(answer))
     return "; ".join(map(str, answer))
+
+
+def _describe(name: str) -> Description:
+    known = claims()[name]
+    _, _, *lines = claim_lines(known)
+    text = "\n".join((f"Verdict: {known.verdict}", *(line[2:] for line in lines)))
+    source = f"{', '.join(known.editions)}: {known.where}"
+    return Description("claim", name, known.says, source, text)
+
+
+CLAIMS = CatalogueKind(
+    "claims",
+    "sentences of documents, with verdicts",
+    claims,
+    lambda name: claims()[name].says,
+    _describe,
+)
+"""Kind of the catalogue."""

@@ -1,8 +1,9 @@
-"""Registry of renderers: the function that renders each kind of result in each form.
+"""Renderers: the function that renders each kind of result in each form.
 
 A renderer is imported when a result is shown. Results themselves are defined in lower layers and
 import no renderer; ``model.display`` has the only hook, which ``isolitmus.checker`` binds to
-`render_result`.
+`render_result`. Renderers of results of other parts and packages are plug-ins, named after the
+class and the form: ``Interleavings.text``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import first_lines
+from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.auditing.diagnosis import ConflictingCommits, Diagnosis, OtherDiagnosis
     from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.checker.execution.run_result import RunResult
-    from isolitmus.checker.locking.interleavings import Interleavings
     from isolitmus.checker.search.lattice import Lattice, Lattices
     from isolitmus.checker.search.mutant_separation import MutantReport
     from isolitmus.checker.search.portrait import Portrait
@@ -115,12 +116,6 @@ def _abstract_sweep_text(result: AbstractSweep) -> str:
     return first_lines(abstract_lines(result), MOST)
 
 
-def _interleavings_text(result: Interleavings) -> str:
-    from isolitmus.checker.render.search_results import interleaving_lines
-
-    return first_lines(interleaving_lines(result), MOST)
-
-
 def _lattice_text(result: Lattice) -> str:
     from isolitmus.checker.render.lattice import lattice_lines
 
@@ -202,7 +197,6 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("DependencyGraph", "tikz"): _graph_tikz,
     ("Diagnosis", "text"): _diagnosis_text,
     ("HasseDiagram", "svg"): _hasse_svg,
-    ("Interleavings", "text"): _interleavings_text,
     ("RunResult", "html"): _judged_html,
     ("Lattice", "text"): _lattice_text,
     ("Lattices", "html"): _lattices_html,
@@ -222,6 +216,8 @@ RENDERERS: Mapping[tuple[str, str], Callable[[Any], str]] = {
     ("Violation", "text"): _violation_text,
 }
 """Function that renders a result, by class and form."""
+OTHERS: Registry[Callable[[Any], str]] = Registry("renderer")
+"""Renderers of results of other parts and packages."""
 
 
 def render_result(thing: object, form: str) -> str:
@@ -231,7 +227,11 @@ def render_result(thing: object, form: str) -> str:
     >>> render_result(Reason.of("saw", reader="b", version=3), "text")
     'b read version 3'
     """
-    for kind in type(thing).__mro__:
-        if (renderer := RENDERERS.get((kind.__name__, form))) is not None:
+    kinds = [kind.__name__ for kind in type(thing).__mro__]
+    for kind in kinds:
+        if (renderer := RENDERERS.get((kind, form))) is not None:
             return renderer(thing)
-    raise TypeError(f"nothing renders {type(thing).__name__} as {form}")
+    for kind in kinds:
+        if f"{kind}.{form}" in OTHERS:
+            return OTHERS.named(f"{kind}.{form}")(thing)
+    raise TypeError(f"nothing renders {kinds[0]} as {form}")

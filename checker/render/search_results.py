@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.verdicts import because, other_ways, serial_words, view_words
 from isolitmus.checker.universes.abstract import NAMES
-from isolitmus.model.display import count_of
+from isolitmus.model.display import count_of, first_lines
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.files.catalogue import protocol
 
@@ -312,6 +312,11 @@ def _named(kill: Kill) -> str:
         return "; ".join(parts)
     statements = "; ".join(f"{name}: {one.sql}" for name, one in kill.test.transactions.items())
     return f"{kill.test.schedule} ({statements})"
+
+
+def interleavings_text(done: Interleavings) -> str:
+    """Return the first lines of `interleaving_lines` as one text."""
+    return first_lines(interleaving_lines(done), 40)
 
 
 def interleaving_lines(done: Interleavings) -> Iterator[str]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ from isolitmus.specs.disk.input_files import find_repository, is_folder, real_pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FULL", "LineAppender", "only_writer", "write_error", "write_whole"]
+__all__ = ["FULL", "LineAppender", "Location", "only_writer", "write_error", "write_whole"]
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers that say that nothing more can be written, whatever the path is."""
@@ -246,3 +248,61 @@ def _locked(number: int) -> int:
         os.close(number)
         raise
     return number
+
+
+ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:/")
+NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Place of tables of results: a folder, an address that Spark reads, or a schema of a catalog.
+
+    Examples
+    --------
+    >>> Location("s3a://bucket/data").inside("counts").sql
+    'delta.`s3a://bucket/data/counts`'
+    >>> Location("main.results").inside("counts").sql
+    '`main`.`results`.`counts`'
+    """
+
+    text: str
+    """Place as the user gave it.
+
+    Names separated by dots are in a catalog, unless there is such a folder.
+    """
+
+    @classmethod
+    def of(cls, out: Location | Path | str) -> Location:
+        """The place that a user names."""
+        return out if isinstance(out, Location) else cls(str(out))
+
+    @property
+    def path(self) -> Path | None:
+        """Folder, if the place is one of this machine."""
+        return None if ADDRESS.match(self.text) or self._named else Path(self.text)
+
+    @property
+    def address(self) -> str | None:
+        """Address for Spark; None for a name in a catalog."""
+        if self._named:
+            return None
+        return self.text if self.path is None else str(real_path(self.path))
+
+    @property
+    def sql(self) -> str:
+        """Name in SQL."""
+        if self.address is None:
+            return ".".join(f"`{name}`" for name in self.text.split("."))
+        return f"delta.`{self.address.replace('`', '``')}`"
+
+    def inside(self, name: str) -> Location:
+        """Return the place of a table with this name in it."""
+        return Location(f"{self.text.rstrip('/')}{'.' if self._named else '/'}{name}")
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def _named(self) -> bool:
+        return NAMES.fullmatch(self.text) is not None and not Path(self.text).exists()

@@ -7,23 +7,93 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import UnknownName, near
+from isolitmus.model.registry import Registry
 from isolitmus.specs.disk.input_files import shipped_files
+from isolitmus.specs.registries import engines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from isolitmus.model.anomaly import Anomaly
+    from isolitmus.model.delta.conflict import ConflictException
     from isolitmus.specs.disk.input_files import Folder
 
-__all__ = ["litmus_by_tag", "names_of_kind", "tagged", "titles_of_kind"]
+    Describe = Callable[[str], "Description"]
+
+__all__ = [
+    "CATALOGUE",
+    "CatalogueKind",
+    "Description",
+    "litmus_by_tag",
+    "names_of_kind",
+    "of_files",
+    "tagged",
+    "titles_of_kind",
+]
 
 TAGS = re.compile(r"^tags *= *(\[[^\]]*\])", re.MULTILINE)
 QUOTED = re.compile(r'"([^"]*)"')
 TITLE = re.compile(r"^title *=.*$", re.MULTILINE)
 """Line of a TOML file with its title."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueKind:
+    """Kind of things in the catalogue, as a record of functions; a plug-in."""
+
+    name: str
+    """Name of the kind, in the plural."""
+    about: str
+    """Description in a line."""
+    names: Callable[[], Iterable[str]]
+    """Return the names of all things of the kind, in the order of lists."""
+    title: Callable[[str], str]
+    """Return the title of one of them."""
+    describe: Callable[[str], Description] | None = None
+    """Describe one of them in full; None if ``cli.catalogue_entries`` does that."""
+
+
+class Description(NamedTuple):
+    """Thing of the catalogue, as ``isolitmus show`` prints it."""
+
+    kind: str
+    """Its kind, in the singular."""
+    name: str
+    title: str
+    source: str
+    """Where it is defined; empty if that says nothing."""
+    text: str
+    """Its file, or a text about it."""
+
+
+def _is_kind(one: object) -> bool:
+    return isinstance(one, CatalogueKind)
+
+
+CATALOGUE: Registry[CatalogueKind] = Registry("catalogue kind", check=_is_kind)
+"""Kinds of the catalogue."""
+
+
+def of_files(kind: Folder, about: str, describe: Describe | None = None) -> CatalogueKind:
+    """Return the kind of the files that are shipped in a folder of ``specs``.
+
+    Examples
+    --------
+    >>> of_files("scopes", "search spaces").title("scans")
+    'Sessions that scan while others write'
+    """
+    return CatalogueKind(
+        kind,
+        about,
+        lambda: shipped_files(kind),
+        lambda name: _title(shipped_files(kind)[name]),
+        describe,
+    )
 
 
 def names_of_kind(kind: str) -> list[str]:
@@ -34,23 +104,7 @@ def names_of_kind(kind: str) -> list[str]:
     >>> "delta" in names_of_kind("engines"), "reorder" in names_of_kind("litmus")
     (True, True)
     """
-    if kind == "engines":
-        from isolitmus.specs.registries.engines import engines
-
-        return list(engines())
-    if kind == "exceptions":
-        from isolitmus.specs.files.exceptions_file import exception_table
-
-        return list(exception_table().every)
-    if kind == "anomalies":
-        from isolitmus.specs.files.anomaly_file import anomalies
-
-        return list(anomalies())
-    if kind == "claims":
-        from isolitmus.specs.files.claims_file import claims
-
-        return list(claims())
-    return list(shipped_files(cast("Folder", kind)))
+    return list(CATALOGUE.named(kind).names())
 
 
 def titles_of_kind(kind: str, only: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
@@ -61,25 +115,48 @@ def titles_of_kind(kind: str, only: Sequence[str] | None = None) -> Iterator[tup
     >>> dict(titles_of_kind("levels", ["serializable"]))
     {'serializable': 'Serializable'}
     """
+    title = CATALOGUE.named(kind).title
     for name in names_of_kind(kind) if only is None else only:
-        if kind == "engines":
-            from isolitmus.specs.registries.engines import engine_named
+        yield name, title(name)
 
-            yield name, engine_named(name).title
-        elif kind == "exceptions":
-            from isolitmus.specs.files.exceptions_file import exception_table
 
-            yield name, exception_table().every[name].title
-        elif kind == "anomalies":
-            from isolitmus.specs.files.anomaly_file import anomalies
+def _exceptions() -> Mapping[str, ConflictException]:
+    from isolitmus.specs.files.exceptions_file import exception_table
 
-            yield name, anomalies()[name].title
-        elif kind == "claims":
-            from isolitmus.specs.files.claims_file import claims
+    return exception_table().every
 
-            yield name, claims()[name].says
-        else:
-            yield name, _title(shipped_files(cast("Folder", kind))[name])
+
+def _anomalies() -> Mapping[str, Anomaly]:
+    from isolitmus.specs.files.anomaly_file import anomalies
+
+    return anomalies()
+
+
+LEVELS = of_files("levels", "what histories an isolation level allows")
+PROTOCOLS = of_files("protocols", "what an engine checks at a commit")
+LITMUS = of_files("litmus", "tables, transactions and a schedule, with the expected outcomes")
+SCOPES = of_files(
+    "scopes", "statements on small tables: search spaces for separate, compare and sweep"
+)
+MATRICES = of_files("matrices", "lists of statements, each run against each other")
+ENGINES = CatalogueKind(
+    "engines",
+    "what can run litmus tests",
+    engines.ENGINES.names,
+    lambda name: engines.engine_named(name).title,
+)
+EXCEPTIONS = CatalogueKind(
+    "exceptions",
+    "conflicts that Delta reports, with cause and remedy",
+    _exceptions,
+    lambda name: _exceptions()[name].title,
+)
+ANOMALIES = CatalogueKind(
+    "anomalies",
+    "what can go wrong, by the names that people use",
+    _anomalies,
+    lambda name: _anomalies()[name].title,
+)
 
 
 def _title(path: Path) -> str:

@@ -20,7 +20,7 @@ from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
 from isolitmus.specs.language.parser import read
-from isolitmus.specs.registries.formats import SHIPPED, format_named, log_of_format
+from isolitmus.specs.registries.formats import FORMATS, format_named, log_of_format
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -192,7 +192,7 @@ def format_of_file(path: Path) -> str | None:
     is None, as the level applies to any log.
     """
     folder, first, *_ = path.relative_to(HOME).parts
-    if first in SHIPPED:
+    if first in FORMATS.shipped:
         return log_of_format(first)
     return None if folder == "levels" else DELTA
 

@@ -13,6 +13,7 @@ from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_path, shipped_files
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
 from isolitmus.specs.files.catalogue import databricks_protocol, protocol, protocols
+from isolitmus.specs.files.catalogue_titles import Description, of_files
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.sql_jobs import (
@@ -179,6 +180,15 @@ def _refuse_functions(run: FunctionRunner | None, given: str) -> None:
             f"{given}, whose jobs are those of the project; --run is for a workload file, SQL files"
             " and their folders, or alone"
         )
+
+
+def _describe(name: str) -> Description:
+    found = workload(name)
+    return Description("workload", found.name, found.title, "", found.text)
+
+
+WORKLOADS = of_files("workloads", "jobs with parameters, for predict and robust", _describe)
+"""Kind of the catalogue."""
 
 
 def as_workload(given: Workload | NameOrPath) -> Workload:

@@ -17,12 +17,12 @@ from isolitmus.model.relation import Relation
 from isolitmus.specs.histories.edn import write_edn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from isolitmus.model.history import History
     from isolitmus.model.operations import Operation, Transaction
 
-__all__ = ["WRITERS", "write_awdit", "write_elle"]
+__all__ = ["write_awdit", "write_elle"]
 
 ENDS = {"committed": ":ok", "aborted": ":fail", "unknown": ":info"}
 
@@ -238,7 +238,3 @@ def _moments(
     for number, moment in history.schedule:
         if moment in ("start", "end"):
             yield by_number[number], moment == "end"
-
-
-WRITERS: Mapping[str, Callable[[History], str]] = {"elle": write_elle, "awdit": write_awdit}
-"""Writers by the name of their format."""

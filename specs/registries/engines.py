@@ -23,18 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ENGINES", "engine_named", "engines", "install_engine", "offer"]
 
-SHIPPED = {
-    "model": "isolitmus.checker.execution.model_engine:MODEL",
-    "delta": "isolitmus.conformance.delta.engine:DELTA",
-    "deltalake": "isolitmus.conformance.deltalake.engine:NEWEST",
-    "deltalake-1.6.3": "isolitmus.conformance.deltalake.engine:OLDER",
-    "derby": "isolitmus.conformance.derby.engine:DERBY",
-    "postgres": "isolitmus.conformance.postgres.engine:POSTGRES",
-}
-"""Import path of each built-in engine."""
 ALIASES = {"deltalake-1.6.6": "deltalake"}
 """Other names of built-in engines."""
-ENGINES: Registry[Engine] = Registry("engine", SHIPPED, ALIASES)
+
+
+def _is_engine(one: object) -> bool:
+    from isolitmus.model.engine import Engine
+
+    return isinstance(one, Engine)
+
+
+ENGINES: Registry[Engine] = Registry("engine", ALIASES, _is_engine)
 engine_named, engines, offer = ENGINES.named, ENGINES.names, ENGINES.offer
 
 

@@ -19,18 +19,19 @@ from isolitmus.model.registry import Registry
 if TYPE_CHECKING:
     from isolitmus.model.format import Format
 
-__all__ = ["FORMATS", "SHIPPED", "format_named", "formats", "log_of_format", "offer"]
+__all__ = ["FORMATS", "format_named", "formats", "log_of_format", "offer"]
 
-SHIPPED = {
-    DELTA: "isolitmus.checker.delta.format:DELTA",
-    "databricks": "isolitmus.checker.delta.format:DATABRICKS",
-    "delta-rs": "isolitmus.checker.delta.format:DELTA_RS",
-    "locking": "isolitmus.checker.locking.format:LOCKING",
-}
-"""Import path of each built-in format."""
 LOGS = {"databricks": DELTA, "delta-rs": DELTA}
 """Log of each built-in format whose log is not named after it; known without importing them."""
-FORMATS: Registry[Format] = Registry("format", SHIPPED)
+
+
+def _is_format(one: object) -> bool:
+    from isolitmus.model.format import Format
+
+    return isinstance(one, Format)
+
+
+FORMATS: Registry[Format] = Registry("format", check=_is_format)
 format_named, formats, offer = FORMATS.named, FORMATS.names, FORMATS.offer
 
 
@@ -42,4 +43,4 @@ def log_of_format(name: str) -> str:
     >>> log_of_format("delta-rs"), log_of_format("locking")
     ('delta', 'locking')
     """
-    return LOGS.get(name, name) if name in SHIPPED else format_named(name).log
+    return LOGS.get(name, name) if name in FORMATS.shipped else format_named(name).log

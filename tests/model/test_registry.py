@@ -1,22 +1,162 @@
-"""Records that installed packages offer, by entry points."""
+"""Plug-ins: of our own table, of installed packages, and what is wrong with them."""
+
+from types import SimpleNamespace
 
 import pytest
 
-from isolitmus.model.errors import UnknownName
-from isolitmus.model.registry import Registry
+from isolitmus.checker.checks import history_sources
+from isolitmus.cli import main as shell
+from isolitmus.model import plugins, registry
+from isolitmus.model.errors import IsolitmusError, MissingPart, UnknownName
+from isolitmus.model.registry import INTERFACE, Registry
 
 
-def test_what_an_installed_package_offers_is_known_as_long_as_it_is_there(monkeypatch, tmp_path):
-    colours = Registry("colour", {"zip": "zipfile:ZipFile"})
+@pytest.fixture
+def packages(monkeypatch, tmp_path):
+    """packages(name, text): install a package with these entry points."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(name, text):
+        told = tmp_path / f"{name}-1.dist-info"
+        told.mkdir()
+        (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (told / "entry_points.txt").write_text(text)
+        registry._entry_points.cache_clear()
+
+    yield install
+    registry._entry_points.cache_clear()
+
+
+def paints(*lines, version=INTERFACE):
+    return "\n".join((f"[isolitmus.colours.v{version}]", *lines, ""))
+
+
+def test_what_an_installed_package_offers_is_known_as_long_as_it_is_there(packages, monkeypatch):
+    monkeypatch.setitem(registry.PLUGINS, "colour", {"zip": "isolitmus.model.run:Run"})
+    colours = Registry("colour")
     assert colours.names() == ("zip",)
-    told = tmp_path / "paints-1.dist-info"
-    told.mkdir()
-    (told / "METADATA").write_text("Metadata-Version: 2.1\nName: paints\nVersion: 1\n")
-    (told / "entry_points.txt").write_text("[isolitmus.colours]\nred = pathlib:Path\n")
-    with monkeypatch.context() as there:
-        there.syspath_prepend(tmp_path)
-        assert colours.names() == ("red", "zip")
-        assert colours.named("red").__name__ == "Path"
-    assert Registry("colour", {}).names() == ()
-    with pytest.raises(UnknownName, match="unknown colour 'red'"):
-        Registry("colour", {}).named("red")
+    packages("paints", paints("red = pathlib:Path"))
+    assert (colours.names(), colours.own_names()) == (("red", "zip"), ("zip",))
+    assert colours.named("red").__name__ == "Path"
+    assert ("red" in colours, "green" in colours) == (True, False)
+    with pytest.raises(UnknownName, match="unknown colour 'rde'; did you mean 'red'"):
+        Registry("colour").named("rde")
+
+
+def test_metadata_is_not_read_for_a_name_of_the_table(monkeypatch):
+    def read(*_):
+        raise AssertionError("read")
+
+    monkeypatch.setattr(registry, "_entry_points", read)
+    monkeypatch.setitem(registry.PLUGINS, "colour", {"zip": "isolitmus.model.run:Run"})
+    colours = Registry("colour", {"zipped": "zip"})
+    assert "zip" in colours
+    assert colours.named("zip") is colours.named("zipped")
+    with pytest.raises(AssertionError, match="read"):
+        colours.named("red")
+
+
+BROKEN = {
+    ("red = nowhere_at_all:RED",): (
+        "the colour 'red' of paints 1 cannot be imported from nowhere_at_all:RED:"
+        " ModuleNotFoundError: No module named 'nowhere_at_all'"
+    ),
+    ("red = pathlib:Paths",): (
+        "the colour 'red' of paints 1 cannot be imported from pathlib:Paths:"
+        " AttributeError: module 'pathlib' has no attribute 'Paths'"
+    ),
+    ("red = math:pi",): "the colour 'red' of paints 1: math:pi is of type float, not a colour",
+}
+
+
+@pytest.mark.parametrize("lines", BROKEN)
+def test_a_plug_in_that_cannot_be_used_is_an_error_that_names_its_package(packages, lines):
+    packages("paints", paints(*lines))
+    with pytest.raises(IsolitmusError) as error:
+        Registry("colour").named("red")
+    assert str(error.value) == BROKEN[lines]
+
+
+def test_a_name_that_two_packages_register_is_an_error_that_names_both(packages):
+    packages("paints", paints("red = pathlib:Path"))
+    packages("inks", paints("red = pathlib:PurePath"))
+    with pytest.raises(
+        IsolitmusError, match=r"^the colour 'red' of (paints|inks) 1 has a name"
+    ) as e:
+        Registry("colour").named("red")
+    assert {"paints 1", "inks 1"} <= {
+        part for part in ("paints 1", "inks 1") if part in str(e.value)
+    }
+
+
+def test_a_name_of_ours_that_a_package_registers_is_an_error_in_a_list(packages, monkeypatch):
+    monkeypatch.setitem(registry.PLUGINS, "colour", {"red": "isolitmus.model.run:Run"})
+    packages("paints", paints("red = pathlib:Path"))
+    with pytest.raises(
+        IsolitmusError, match="'red' of paints 1 has a name that isolitmus registers"
+    ):
+        Registry("colour").names()
+
+
+@pytest.mark.parametrize(("group", "said"), [("s.v2", "version 2"), ("s", "no version")])
+def test_a_plug_in_for_another_interface_is_an_error(packages, group, said):
+    packages("paints", f"[isolitmus.colour{group}]\nred = pathlib:Path\n")
+    with pytest.raises(IsolitmusError) as error:
+        Registry("colour").named("red")
+    assert str(error.value) == (
+        f"the colour 'red' of paints 1 is for {said} of the interface, this is version 1; install"
+        " a release of paints 1 that registers it in the group isolitmus.colours.v1"
+    )
+
+
+def test_a_part_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(registry.PLUGINS, "colour", {"red": "isolitmus.poetry.paint:RED"})
+    colours = Registry("colour")
+    assert ("red" in colours, colours.names()) == (True, ())
+    with pytest.raises(MissingPart, match=r"no colour 'red' here: it is in isolitmus\.poetry"):
+        colours.named("red")
+
+
+def test_every_plug_in_of_ours_is_there_and_has_its_name():
+    for kind, paths in plugins.PLUGINS.items():
+        known = Registry(kind)
+        for name in paths:
+            found = known.named(name)
+            assert getattr(found, "name", name) == name
+            assert known.check(found) or kind not in ("verb", "renderer", "history writer")
+
+
+def test_a_verb_and_a_source_of_histories_of_another_package_work_as_ours(
+    packages, call, monkeypatch, tmp_path
+):
+    """A stranger's verb and format, by the groups of their entry points alone."""
+    (tmp_path / "stranger.py").write_text(
+        "from isolitmus.checker.checks.history_sources import LITMUS, HistorySource\n"
+        "from dataclasses import replace\n"
+        "def greet(who: str) -> int:\n"
+        '    """Say hello to WHO."""\n'
+        "    print('hello', who)\n"
+        "    return 0\n"
+        "TALES = replace(LITMUS, name='tales')\n"
+    )
+    packages(
+        "stranger",
+        "[isolitmus.verbs.v1]\ngreet = stranger:greet\n"
+        "[isolitmus.history_sources.v1]\ntales = stranger:TALES\n",
+    )
+    for known in (shell.FUNCTIONS, history_sources.SOURCES):
+        monkeypatch.setattr(known, "_known", {})
+    assert call("greet", "Ada") == (0, "hello Ada\n", "")
+    assert "\nOf other packages:\n  greet  isolitmus greet --help\n" in call("--help")[1]
+    assert "Say hello to WHO." in call("greet", "--help")[1]
+    words = "check", "history-write-skew", "--level", "serializable"
+    assert call(*words, "--format", "tales") == call(*words)
+    assert "did you mean 'tales'" in call(*words, "--format", "talse")[2]
+
+
+def test_a_record_is_registered_for_a_block():
+    colours = Registry("colour")
+    blue = SimpleNamespace(name="blue")
+    with colours.offered(blue):
+        assert colours.named("blue") is blue
+    assert colours.names() == ()

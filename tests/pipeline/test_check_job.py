@@ -12,7 +12,7 @@ from isolitmus.model.errors import IsolitmusError
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
 from isolitmus.pipeline.check_job import VERDICTS, check_all, check_function, refuse_other_check  # noqa: E402
-from isolitmus.pipeline.result_table import Location  # noqa: E402
+from isolitmus.specs.disk.output_files import Location  # noqa: E402
 
 LOST = "r(0,0,0,0)\nw(0,1,0,0)\nr(0,0,1,1)\nw(0,2,1,1)\n"
 FINE = "w(0,1,0,0)\nr(0,1,1,1)\n"

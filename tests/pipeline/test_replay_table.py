@@ -17,10 +17,9 @@ from isolitmus.pipeline.replay_table import (
     RecordedEngine,
     Replayed,
     ReplayTable,
-    refuse_no_replays,
 )
-from isolitmus.pipeline.result_table import Location
 from isolitmus.specs import litmus, protocol
+from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.litmus_file import read_litmus
 
 SMALL = """
@@ -36,7 +35,7 @@ statements.delete = "DELETE FROM t WHERE id = 1"
 def test_a_table_of_something_else_is_refused_before_spark_starts(call, delta):
     table = delta.table(delta.append(0, "f"))
     with pytest.raises(IsolitmusError, match="this table holds no replays"):
-        refuse_no_replays(table)
+        ReplayTable.refuse_others(table)
     status, _, err = call("matrix", "--engine", "delta", "--out", table)
     assert status == 2
     assert "holds no replays; name a folder that is not there yet" in err

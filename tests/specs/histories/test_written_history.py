@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from isolitmus.checker.checks.blackbox_check import ASKED, EVERY, check_recorded
 from isolitmus.checker.checks.history_check import check
 from isolitmus.checker.strategies import histories
+from isolitmus.cli.conversion import HISTORIES, WRITERS
 from isolitmus.model import History
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.specs import level, litmus
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.histories.recorded_history import read_recorded
-from isolitmus.specs.histories.written_history import WRITERS, write_elle
+from isolitmus.specs.histories.written_history import write_elle
 
 CATALOGUE = [name for name in litmus_names() if isinstance(litmus(name), HistoryTest)]
 
@@ -22,7 +23,7 @@ CATALOGUE = [name for name in litmus_names() if isinstance(litmus(name), History
 def verdicts(history, form):
     """Verdicts of the levels on a history, and on what is read of its text; None if refused."""
     try:
-        text = WRITERS[form](history)
+        text = WRITERS.named(form)(history)
     except HistoryError:
         return None
     found = read_recorded(text.encode(), Path("h"))
@@ -42,7 +43,7 @@ def test_the_catalogue_s_histories_have_the_same_levels(form, least):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("form", HISTORIES)
 def test_drawn_histories_have_the_same_levels(form):
     @settings(max_examples=60)
     @given(histories())
@@ -85,7 +86,7 @@ def test_real_time_is_that_of_invocations():
 )
 def test_what_a_format_cannot_say_is_refused(text, form, said):
     with pytest.raises(HistoryError) as refused:
-        WRITERS[form](History.parse(text))
+        WRITERS.named(form)(History.parse(text))
     assert said in str(refused.value)
 
 

@@ -1,0 +1,88 @@
+"""Static table of our own plug-ins: what each part of isolitmus adds, by kind and name.
+
+A name that is in this table is imported from its path on first use. Any other name is looked for in
+the metadata of installed packages (``model.registry``), which takes longer to read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["PLUGINS"]
+
+PLUGINS: Mapping[str, Mapping[str, str]] = {
+    "format": {
+        "delta": "isolitmus.checker.delta.format:DELTA",
+        "databricks": "isolitmus.checker.delta.format:DATABRICKS",
+        "delta-rs": "isolitmus.checker.delta.format:DELTA_RS",
+        "locking": "isolitmus.checker.locking.format:LOCKING",
+    },
+    "engine": {
+        "model": "isolitmus.checker.execution.model_engine:MODEL",
+        "delta": "isolitmus.conformance.delta.engine:DELTA",
+        "deltalake": "isolitmus.conformance.deltalake.engine:NEWEST",
+        "deltalake-1.6.3": "isolitmus.conformance.deltalake.engine:OLDER",
+        "derby": "isolitmus.conformance.derby.engine:DERBY",
+        "postgres": "isolitmus.conformance.postgres.engine:POSTGRES",
+    },
+    "history source": {
+        "auto": "isolitmus.checker.checks.recorded_sources:AUTO",
+        "litmus": "isolitmus.checker.checks.history_sources:LITMUS",
+        "delta": "isolitmus.checker.checks.history_sources:DELTA_LOG",
+        "pg": "isolitmus.checker.checks.recorded_sources:PERMUTATIONS",
+        "awdit": "isolitmus.checker.checks.recorded_sources:AWDIT",
+        "cobra": "isolitmus.checker.checks.recorded_sources:COBRA",
+        "dbcop": "isolitmus.checker.checks.recorded_sources:DBCOP",
+        "elle": "isolitmus.checker.checks.recorded_sources:ELLE",
+        "plume": "isolitmus.checker.checks.recorded_sources:PLUME",
+    },
+    "history writer": {
+        "elle": "isolitmus.specs.histories.written_history:write_elle",
+        "awdit": "isolitmus.specs.histories.written_history:write_awdit",
+    },
+    "catalogue kind": {
+        "levels": "isolitmus.specs.files.catalogue_titles:LEVELS",
+        "protocols": "isolitmus.specs.files.catalogue_titles:PROTOCOLS",
+        "litmus": "isolitmus.specs.files.catalogue_titles:LITMUS",
+        "scopes": "isolitmus.specs.files.catalogue_titles:SCOPES",
+        "matrices": "isolitmus.specs.files.catalogue_titles:MATRICES",
+        "workloads": "isolitmus.specs.files.workload_sources:WORKLOADS",
+        "engines": "isolitmus.specs.files.catalogue_titles:ENGINES",
+        "exceptions": "isolitmus.specs.files.catalogue_titles:EXCEPTIONS",
+        "anomalies": "isolitmus.specs.files.catalogue_titles:ANOMALIES",
+        "claims": "isolitmus.checker.render.claims:CLAIMS",
+    },
+    "renderer": {
+        "Interleavings.text": "isolitmus.checker.render.search_results:interleavings_text",
+    },
+    "Spark job": {
+        "audit": "isolitmus.pipeline.audit_job:open_audit",
+        "check": "isolitmus.pipeline.check_job:open_check",
+        "replays": "isolitmus.pipeline.replay_table:ReplayTable",
+        "sweep": "isolitmus.pipeline.sweep_job:open_sweep",
+    },
+    "verb": {
+        "audit": "isolitmus.cli.audit:audit",
+        "check": "isolitmus.cli.check:check",
+        "claims": "isolitmus.cli.claims:claims",
+        "compare": "isolitmus.cli.compare:compare",
+        "demo": "isolitmus.cli.demo:demo",
+        "explain": "isolitmus.cli.explain:explain",
+        "explore": "isolitmus.cli.explore:explore",
+        "export": "isolitmus.cli.export:export",
+        "install": "isolitmus.cli.install:install",
+        "lint": "isolitmus.cli.lint:lint",
+        "matrix": "isolitmus.cli.matrix:matrix",
+        "predict": "isolitmus.cli.predict:predict",
+        "report": "isolitmus.cli.report:report",
+        "robust": "isolitmus.cli.robust:robust",
+        "run": "isolitmus.cli.run:run",
+        "separate": "isolitmus.cli.separate:separate",
+        "show": "isolitmus.cli.show:show",
+        "sweep": "isolitmus.cli.sweep:sweep",
+    },
+}
+"""Import path of each of our plug-ins, by kind and name."""

@@ -64,6 +64,10 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "replays": "isolitmus.pipeline.replay_table:ReplayTable",
         "sweep": "isolitmus.pipeline.sweep_job:open_sweep",
     },
+    "workload kind": {
+        "dbt": "isolitmus.specs.files.project_sources:DBT",
+        "bundle": "isolitmus.specs.files.project_sources:BUNDLE",
+    },
     "verb": {
         "audit": "isolitmus.cli.audit:audit",
         "check": "isolitmus.cli.check:check",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.specs.disk.input_files import (
     is_file,
@@ -19,21 +18,19 @@ from isolitmus.specs.disk.input_files import (
 from isolitmus.specs.disk.repository import (
     check_inside,
     end_of_reading,
-    escape,
     is_sql,
     read_inside,
 )
 from isolitmus.specs.files.ignore_comments import read_ignore_comments
 from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.project_sources import find_project
 from isolitmus.specs.files.sql_jobs import (
     files_workload,
     skipped_files,
-    split_statements,
     sql_files,
 )
 from isolitmus.specs.files.toml_reader import Source
 from isolitmus.specs.files.workload_file import build_workload, with_invariants
-from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -86,10 +83,16 @@ def _read_sources(
     names: Sequence[str], settings: LintSettings, store: ReadingStore | None, *, whole: bool
 ) -> LintSources:
     known = shipped_files("workloads")
-    if len(names) == 1 and (manifest := find_manifest(Path(names[0]))) is not None:
-        return _of_project(Path(names[0]), manifest, settings, store)
-    if len(names) == 1 and (root := find_bundle(Path(names[0]))) is not None:
-        return _of_bundle(root, settings, store)
+    if len(names) == 1 and (project := find_project(Path(names[0]))) is not None:
+        kind, root, home = project
+        logged = [read_declared_table(given) for given in settings.tables]
+        work, read_texts = kind.read(
+            root, home, settings.ddl, logged, schedule=settings.schedule, partial=True, store=store
+        )
+        texts, told = read_texts()
+        comments = (one for text in texts for one in read_ignore_comments(*text))
+        work = replace(work, left_out=(*work.left_out, *told))
+        return LintSources(work, tuple(comments))
     if len(names) == 1 and (names[0] in known or names[0].endswith(".toml")):
         return _of_workload_file(known.get(names[0]) or Path(names[0]), settings)
     paths = [Path(name) for name in names]
@@ -137,62 +140,6 @@ def _text_of(path: Path, ends: Sequence[Path]) -> str:
         return read_inside(path, LitmusError, *ends)
     except LitmusError:
         return ""
-
-
-def _of_project(
-    path: Path, manifest: Path, settings: LintSettings, store: ReadingStore | None
-) -> LintSources:
-    """Return the workload of a dbt project, and the ignore comments in its files."""
-    from isolitmus.specs.files.project_workload import read_project_workload
-
-    folder = path if is_folder(path) else path.absolute().parent.parent
-    logged = [read_declared_table(given) for given in settings.tables]
-    work = read_project_workload(
-        manifest,
-        folder,
-        split_statements,
-        settings.ddl,
-        logged,
-        schedule=settings.schedule,
-        store=store,
-    )
-    places = [*(one.location for one in work.statements), *(one.location for one in work.unread)]
-    files = {
-        place.path: place.file for place in places if place is not None and place.path is not None
-    }
-    there = {path: name for path, name in files.items() if is_file(path)}
-    end = end_of_reading(folder)
-    problems = {path: escape(path, end) for path in there}
-    comments = (
-        one
-        for path, name in there.items()
-        if not problems[path]
-        for one in read_ignore_comments(read_inside(path, LitmusError, end), name, path)
-    )
-    told = (
-        AssumptionKind.NOT_READ.says(f"Ignore comments of {there[path]} are not read: {problem}.")
-        for path, problem in problems.items()
-        if problem
-    )
-    return LintSources(replace(work, left_out=(*work.left_out, *told)), tuple(comments))
-
-
-def _of_bundle(root: Path, settings: LintSettings, store: ReadingStore | None) -> LintSources:
-    """Return the workload of a Databricks bundle, and the ignore comments in its SQL."""
-    from isolitmus.specs.files.bundle_workload import read_bundle_workload
-
-    logged = [read_declared_table(given) for given in settings.tables]
-    found = read_bundle_workload(
-        root, settings.ddl, logged, schedule=settings.schedule, partial=True, store=store
-    )
-    sources = {file.source.label: file.source for file in found.files}
-    comments = (
-        one
-        for label, source in sources.items()
-        if source.path is not None
-        for one in read_ignore_comments(source.text, label, source.path)
-    )
-    return LintSources(found.workload, tuple(comments))
 
 
 def _files_of(path: Path, settings: LintSettings, known: Collection[str]) -> list[Path]:

@@ -16,14 +16,13 @@ from isolitmus.specs.files.catalogue import databricks_protocol, protocol, proto
 from isolitmus.specs.files.catalogue_titles import Description, of_files
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
 from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.project_sources import find_project
 from isolitmus.specs.files.sql_jobs import (
     files_workload,
     skipped_files,
-    split_statements,
     sql_files,
 )
 from isolitmus.specs.files.workload_file import read_workload, with_invariants
-from isolitmus.specs.projects.project_files import find_bundle, find_manifest
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
@@ -89,20 +88,11 @@ def workload(
     known = shipped_files("workloads")
     one = Path(names[0]) if len(names) == 1 else None
     folder = one if one is not None and (is_folder(one) or names[0] not in known) else None
-    if folder is not None and (manifest := find_manifest(folder)) is not None:
-        _refuse_functions(run, f"{folder} is a dbt project")
-        from isolitmus.specs.files.project_workload import read_project_workload
-
-        home = folder if is_folder(folder) else folder.absolute().parent.parent
-        work = read_project_workload(manifest, home, split_statements, ddl, logged)
+    if folder is not None and (project := find_project(folder)) is not None:
+        kind, root, home = project
+        _refuse_functions(run, f"{folder} is {kind.title}")
+        work = kind.read(root, home, ddl, logged).workload
         return with_invariants(work, find_settings_table("invariants", *_settings_folders(home)))
-    if folder is not None and (root := find_bundle(folder)) is not None:
-        _refuse_functions(run, f"{folder} is a Databricks bundle")
-        from isolitmus.specs.files.bundle_workload import read_bundle_workload
-
-        work = read_bundle_workload(root, ddl, logged).workload
-        places = _settings_folders(root.parent)
-        return with_invariants(work, find_settings_table("invariants", *places))
     if folder is not None and is_folder(folder):
         return _of_folder(folder, ddl, logged, run)
     texts = [name for name in names if is_sql(Path(name))]

@@ -17,7 +17,7 @@ from typing import Any
 
 from isolitmus.conformance import open_session, race
 from isolitmus.conformance.delta.session import DELTA
-from isolitmus.conformance.pytest_fixtures import COMPILING
+from isolitmus.conformance.pytest_plugin import COMPILING
 
 KINDS = ("callable", "text")
 

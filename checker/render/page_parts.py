@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ArrowReason", "GraphFigure", "PageOrigin", "figure", "render_template"]
 
 
+HERE = "isolitmus.checker.render"
 POLICY = "the policy of this page"
 """Placeholder for the policy in a template."""
 STYLE_SHEET = re.compile(r"<style>(.*?)(?:</style>|\Z)", re.DOTALL)
@@ -119,13 +120,13 @@ def _meaning(edge: Edge) -> str:
     return "" if edge.term is None else edge.term.meaning
 
 
-def render_template(template: str, **context: object) -> str:
-    """Return a template of this package with its context.
+def render_template(template: str, package: str = HERE, /, **context: object) -> str:
+    """Return a template of a package with its context; it may include templates of this package.
 
     Every text of an HTML page is escaped; pictures are safe. A page has a Content-Security-Policy:
     a browser loads nothing, runs nothing, and applies only the styles in the page.
     """
-    page = visible(_environment().get_template(template).render(context))
+    page = visible(_environment(package).get_template(template).render(context))
     return page.replace(POLICY, _policy(page), 1)
 
 
@@ -147,12 +148,18 @@ def _digest(style: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
-    """Return the Jinja environment of the templates, created once."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+def _environment(package: str) -> Environment:
+    """Return the Jinja environment of the templates of a package, created once."""
+    from jinja2 import (
+        ChoiceLoader,
+        Environment,
+        PackageLoader,
+        StrictUndefined,
+        select_autoescape,
+    )
 
     environment = Environment(
-        loader=PackageLoader("isolitmus.checker.render", "."),
+        loader=ChoiceLoader([PackageLoader(one, ".") for one in (package, HERE)]),
         undefined=StrictUndefined,
         autoescape=select_autoescape(["html.j2"]),
         trim_blocks=True,

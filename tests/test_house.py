@@ -23,6 +23,7 @@ import pytest
 from _pytest.config import _iter_rewritable_modules
 
 import isolitmus
+from isolitmus.model.plugins import PLUGINS
 
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -303,43 +304,64 @@ def test_wheel_holds_every_file_of_every_package(files, built):
 
 
 @pytest.fixture(scope="module")
-def installed(built, tmp_path_factory):
-    """What `pip install` of the wheel alone would run: it, and what it says that it needs; nothing
-    else is seen.
+def install(built, tmp_path_factory):
+    """install(part): what `pip install` of the wheel alone would run, perhaps without one part: it,
+    and what it says that it needs; nothing else is seen.
 
-    Calls `isolitmus` with these words in an empty folder.
+    Returns a function that calls `isolitmus` with some words in an empty folder.
     """
-    site = tmp_path_factory.mktemp("site")
     (wheel,) = built.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-    todo = list(distributions(PYPROJECT["project"]["dependencies"]))
-    seen = set()
-    while todo:
-        if (name := todo.pop()) in seen:
-            continue
-        seen.add(name)
-        with suppress(metadata.PackageNotFoundError):  # of another system, or of another Python
-            needed = metadata.distribution(name)
-            todo += distributions(want for want in needed.requires or () if "extra ==" not in want)
-            for top in {file.parts[0] for file in needed.files} - {"..", "__pycache__"}:
-                if not (site / top).exists():
-                    (site / top).symlink_to(needed.locate_file(top))
-    empty = tmp_path_factory.mktemp("empty")
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ISOLITMUS_"))}
-    clean |= {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(empty / "cache")}
 
-    def call(*words):
-        return subprocess.run(
-            [sys.executable, "-S", "-m", "isolitmus", *words],
-            cwd=empty,
-            env=clean,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def unpacked(part=None):
+        site = tmp_path_factory.mktemp("site")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(site)
+        if part is not None:
+            shutil.rmtree(site / "isolitmus" / part)
+        todo = list(distributions(PYPROJECT["project"]["dependencies"]))
+        seen = set()
+        while todo:
+            if (name := todo.pop()) in seen:
+                continue
+            seen.add(name)
+            with suppress(metadata.PackageNotFoundError):  # of another system or Python
+                needed = metadata.distribution(name)
+                todo += distributions(w for w in needed.requires or () if "extra ==" not in w)
+                for top in {file.parts[0] for file in needed.files} - {"..", "__pycache__"}:
+                    if not (site / top).exists():
+                        (site / top).symlink_to(needed.locate_file(top))
+        return site
 
-    return call
+    def install(part=None):
+        site, empty = unpacked(part), tmp_path_factory.mktemp("empty")
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ISOLITMUS_"))}
+        clean |= {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(empty / "cache")}
+        (empty / "lost.edn").write_text(LOST)
+
+        def call(*words, program=("-m", "isolitmus")):
+            return subprocess.run(
+                [sys.executable, "-S", *program, *words],
+                cwd=empty,
+                env=clean,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+
+        return call
+
+    return install
+
+
+@pytest.fixture(scope="module")
+def installed(install):
+    return install()
+
+
+LOST = """{:type :ok, :f :txn, :process 0, :value [[:r :x nil] [:w :x 1]], :index 0}
+{:type :ok, :f :txn, :process 1, :value [[:r :x nil] [:w :x 2]], :index 1}
+"""
+"""A lost update in Elle's format."""
 
 
 @pytest.mark.slow
@@ -388,6 +410,69 @@ def test_the_wheel_alone_says_in_one_sentence_how_to_get_an_engine(installed, wo
     (sentence,) = [line for line in (done.stdout + done.stderr).splitlines() if remedy in line]
     assert (words == "demo") == (done.stderr == "")  # whose answer is the report
     assert done.stderr in ("", f"{sentence}\n")
+
+
+SMOKES = {
+    "proper": ("run reorder", 0, "reorder"),
+    "jobs": ("predict shop", 0, "shop"),
+    "histories": ("check lost.edn --level serializable", 1, "Serializable forbids it"),
+    "databases": ("run halves-of-a-sum", 0, "halves-of-a-sum"),
+    "pipeline": ("report nowhere", 2, "no tables of a sweep are there"),
+    "claims": ("show D9", 0, "D9 (claim)"),
+}
+"""What each part does without an engine: words, status, and a part of the answer."""
+SPARK = "sweep two-partitions --transactions 2 --spark"
+
+
+def test_every_part_has_a_smoke():
+    layers = ("model", "specs", "checker", "conformance", "cli")
+    assert {*SMOKES} - {"proper"} == {*FOLDERS} - {*layers}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", [part for part in SMOKES if part != "proper"])
+def test_a_part_can_be_taken_away(install, part):
+    """The rest imports, runs as before, and says in one sentence what is missing."""
+    call = install(part)
+    found = call(program=("-c", IMPORT_ALL))
+    assert (found.returncode, found.stdout, found.stderr) == (0, "[]\n", "")
+    assert call("--help").returncode == 0
+    for name, (words, status, answer) in SMOKES.items():
+        done = call(*words.split())
+        said = done.stdout + done.stderr
+        if name == part:
+            assert done.returncode == 2
+            if name != "claims":  # a name of its catalogue is unknown without it
+                assert f"it is in isolitmus.{part}, a part of isolitmus that is not" in done.stderr
+            assert done.stderr.count("\n") == 1
+        else:
+            assert (done.returncode, answer in said) == (status, True), said
+    if part == "pipeline":
+        assert "it is in isolitmus.pipeline, a part" in call(*SPARK.split()).stderr
+    if part == "claims":
+        assert "it is in isolitmus.claims, a part" in call("claims").stderr
+    verbs = {name: path.split(".")[1] for name, path in PLUGINS["verb"].items()}
+    lines = call("--help").stdout.splitlines()
+    listed = {line.split()[0] for line in lines if re.match(r"  [a-z]+  ", line)}
+    assert {verb for verb in verbs if verb in listed} == {
+        v for v, of in verbs.items() if of != part
+    }
+
+
+IMPORT_ALL = """
+import importlib, pkgutil, isolitmus
+walked = pkgutil.walk_packages(isolitmus.__path__, "isolitmus.")
+names = [one.name for one in walked if not one.name.endswith("__main__")]
+missing = []
+for name in names:
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("isolitmus"):
+            missing.append((name, error.name))
+print(missing)
+"""
+"""Import every module of ours; print those that want one of ours that is not there."""
 
 
 @pytest.mark.slow

@@ -34,9 +34,8 @@ from isolitmus.cli.output import (
     worst_status,
 )
 from isolitmus.model.errors import IsolitmusError, near
-from isolitmus.specs.disk.input_files import is_folder, paths_below
+from isolitmus.specs.disk.input_files import is_delta_table, is_folder, paths_below
 from isolitmus.specs.disk.output_files import Location
-from isolitmus.specs.logs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

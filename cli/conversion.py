@@ -9,7 +9,6 @@ import typer
 
 from isolitmus.cli.output import print_json, say_file, warn
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.records import Records
 from isolitmus.model.registry import Registry
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isolitmus.model.dependency_graph import DependencyGraph
-    from isolitmus.model.history import History
 
 __all__ = ["DOCUMENTS", "HISTORIES", "PICTURES", "TABLES", "WRITERS", "OutputForm", "OutputForms"]
 
@@ -90,6 +88,8 @@ class OutputForm:
 
     def _write_history(self, test: object) -> None:
         """Print a history that was found, if one was; raise IsolitmusError for statements."""
+        from isolitmus.model.litmus import HistoryTest
+
         if test is None:
             warn("nothing to write: no history was found")
         elif isinstance(test, HistoryTest):

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.defaults import DELTA
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.display import Command, ReadableRepr
-from isolitmus.model.sql.statement import Block
 from isolitmus.model.toml_text import (
     inline_table,
     is_bare_key,
@@ -218,6 +216,8 @@ class Litmus(ReadableRepr):
     @property
     def opaque(self) -> frozenset[str]:
         """Tables whose rows cannot be read, because their files do not exist."""
+        from isolitmus.model.delta.raw_transaction import Raw
+
         raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
         listed = [name for name, schema in self.tables.items() if schema.files]
         return frozenset((*listed, *(t.target for t in raw if t.adds)))
@@ -225,6 +225,8 @@ class Litmus(ReadableRepr):
     @property
     def raw(self) -> bool:
         """True if some transaction is a raw one, which no SQL may follow."""
+        from isolitmus.model.delta.raw_transaction import Raw
+
         return any(isinstance(t, Raw) for t in self.transactions.values())
 
     def client(self, transaction: str) -> ClientSettings:
@@ -355,6 +357,8 @@ def _head(test: Litmus | HistoryTest) -> Iterator[str]:
 
 def _transaction(statement: Statement, client: ClientSettings) -> str:
     """Return a transaction in TOML: its SQL, or an inline table if its client has settings."""
+    from isolitmus.model.sql.statement import Block
+
     sql = quoted(statement.sql)
     if isinstance(statement, Block) and not (statement.single and len(statement.statements) == 1):
         sql = toml_list(quoted(part.sql) for part in statement.statements)

@@ -13,7 +13,6 @@ from isolitmus.model.vocabulary import RELATIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.sql.values import Row
     from isolitmus.model.vocabulary import Term
 
 __all__ = ["Edge", "Item", "Reason"]
@@ -29,7 +28,7 @@ class Item:
 
     table: str
     id: str
-    values: Row
+    values: tuple[object, ...]
 
     @property
     def named(self) -> bool:

@@ -30,10 +30,9 @@ from isolitmus.pipeline.result_table import (
     text_literal,
 )
 from isolitmus.pipeline.spark import MASTER, map_on_workers, open_spark, rows_function, write_parts
-from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.disk.input_files import is_delta_table, real_path
 from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.catalogue import every_level, spec
-from isolitmus.specs.logs.delta_log import is_delta_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.delta.log import LogMetadata
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.logs.delta_log import is_delta_table, open_log
+from isolitmus.specs.disk.input_files import is_delta_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +81,9 @@ def table_property(out: Location, key: str, spark: Any = None) -> str | None:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise IsolitmusError(f"--out {out}: exists and is not a Delta table")
         return None
+    from isolitmus.model.delta.log import LogMetadata
+    from isolitmus.specs.logs.delta_log import open_log
+
     log, metadata = open_log(path), None
     for part in log.begin():
         metadata = part if isinstance(part, LogMetadata) else metadata

@@ -20,11 +20,12 @@ from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.litmus import Litmus
 from isolitmus.pipeline.result_table import table_property
 from isolitmus.pipeline.sweep_tables import ABOUT, VERSION, sweep_tables
+from isolitmus.specs.disk.input_files import is_delta_table
 from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.language.parser import read
-from isolitmus.specs.logs.delta_log import is_delta_table, open_log
+from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.logs.delta_log import open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -46,10 +46,10 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.delta.log import LogFile, LogMetadata
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import Ended, Limit, LogError
+from isolitmus.specs.disk.input_files import is_delta_table
 from isolitmus.specs.files.evidence_files import edited_evidence, read_audit_file, write_audit_file
 from isolitmus.specs.logs.delta_log import (
     has_version,
-    is_delta_table,
     latest_version,
     open_log,
 )

@@ -15,8 +15,7 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.registry import Registry
 from isolitmus.model.verdict import Needs
-from isolitmus.specs.disk.input_files import is_folder, is_there, paths_below
-from isolitmus.specs.logs.delta_log import is_delta_table
+from isolitmus.specs.disk.input_files import is_delta_table, is_folder, is_there, paths_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -271,8 +271,8 @@ def label_members(
     --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
-    >>> spec = read('"Mine" show ~Blind as checked empty unseen as conflict', "mine")
-    >>> label_members(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Blind": 0b01}), spec)
+    >>> spec = read('"Mine" show ~Aborted as checked empty unseen as conflict', "mine")
+    >>> label_members(Frame(("a", "b"), {"unseen": Relation.empty(2)}, {"Aborted": 0b01}), spec)
     {'checked': 2}
     """
     fold = fold or fold_over(frame, spec)
@@ -377,11 +377,11 @@ def explain_conflict(frame: Frame, spec: Spec, loser: int) -> Violation | None:
     --------
     >>> from isolitmus.model.frame import Frame
     >>> from isolitmus.specs.language.parser import read
-    >>> spec = read('"Mine" empty [~Blind] ; unseen as Conflict', "mine")
+    >>> spec = read('"Mine" empty [~Aborted] ; unseen as Conflict', "mine")
     >>> pair = {("unseen", 0, 1): Reason("b missed a")}
-    >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Blind": 0}, pair)
+    >>> frame = Frame(("a", "b"), {"unseen": Relation.of(2, [(0, 1)])}, {"Aborted": 0}, pair)
     >>> explain_conflict(frame, spec, 1).cycle[0].why
-    'b missed a; a is not a blind append'
+    'b missed a; a did not abort'
     """
     checks = [axiom for axiom in spec.axioms if axiom.test == "empty"]
     silences = [silence.broken for silence in spec.silences]

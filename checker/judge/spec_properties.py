@@ -41,7 +41,7 @@ def is_monotone(spec: Spec) -> bool:
     Examples
     --------
     >>> from isolitmus.specs.language.parser import read
-    >>> is_monotone(read(r'"A" acyclic (wr | rw) \ ([Blind] ; log) as order', "a"))
+    >>> is_monotone(read(r'"A" acyclic (wr | rw) \ ([Reader] ; log) as order', "a"))
     True
     >>> is_monotone(read(r'"B" acyclic rw \ (wr ; wr) as order', "b"))
     False

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.reason import Item, Reason
-from isolitmus.model.sql.values import show_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,6 +15,13 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row
 
 __all__ = ["words"]
+
+
+def _row_text(row: tuple[Any, ...]) -> str:
+    """Return a row as text; most reasons name none, and need no types of SQL."""
+    from isolitmus.model.sql.values import show_row
+
+    return show_row(row)
 
 
 def words(reason: Reason) -> str:
@@ -39,14 +45,14 @@ def _noun(noun: object) -> str:
     """Return a noun of a reason in words: an item, a row, or anything else as a string."""
     if isinstance(noun, Item):
         if not noun.named:
-            return f"row {show_row(noun.values)}"
-        shown = show_row(noun.values)
+            return f"row {_row_text(noun.values)}"
+        shown = _row_text(noun.values)
         return f"{noun.table} {shown}" if noun.values else f"that {noun.table} was not there"
-    return show_row(noun) if isinstance(noun, tuple) else str(noun)
+    return _row_text(noun) if isinstance(noun, tuple) else str(noun)
 
 
 def _show(row: Row | None) -> str:
-    return "that is gone" if row is None else show_row(row)
+    return "that is gone" if row is None else _row_text(row)
 
 
 def _overwrote(said: Mapping[str, Any]) -> str:
@@ -57,7 +63,7 @@ def _overwrote(said: Mapping[str, Any]) -> str:
 
 def _overwritten(said: Mapping[str, Any]) -> str:
     changed = "changed to" if said["item"].values else "made"
-    did = "deleted" if said["after"] is None else f"{changed} {show_row(said['after'])}"
+    did = "deleted" if said["after"] is None else f"{changed} {_row_text(said['after'])}"
     return f"{said['reader']} read {_noun(said['item'])}, which {said['writer']} then {did}"
 
 
@@ -86,7 +92,7 @@ def _changed_and_went(said: Mapping[str, Any]) -> str:
     """Return the clause of a row that was read, then changed or added again, then removed."""
     read = f"{READ.format_map(said)}, with {_noun(said['item'])}"
     verb = "added again as" if said["was_gone"] else "changed to"
-    changed = f"{said['writer']} {verb} {show_row(said['then'])}"
+    changed = f"{said['writer']} {verb} {_row_text(said['then'])}"
     return f"{read}, which {changed} and {said['last']} removed"
 
 
@@ -94,7 +100,7 @@ def _went_and_came(said: Mapping[str, Any]) -> str:
     """Return the clause of a row that was read, then removed, then added again."""
     item, now = said["item"], said["now"]
     read = f"{READ.format_map(said)}, with {_noun(item)}"
-    back = "" if item.values == now else f" as {show_row(now)}"
+    back = "" if item.values == now else f" as {_row_text(now)}"
     return f"{read}, which {said['writer']} removed and {said['last']} added again{back}"
 
 
@@ -152,7 +158,7 @@ def _removed_removed(said: Mapping[str, Any]) -> str:
 
 def _item_seen(said: Mapping[str, Any]) -> str:
     row = said["item"].values
-    was = f"{show_row(row)} of {said['writer']}" if row else "not there"
+    was = f"{_row_text(row)} of {said['writer']}" if row else "not there"
     return f"{READ.format_map(said)}, which was {was}"
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.sql.values import show_row
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -46,6 +44,8 @@ def run_lines(litmus: Litmus) -> list[str]:
     delete  DELETE FROM t WHERE part = 0
     insert  INSERT INTO t VALUES (100, 0)
     """
+    from isolitmus.model.sql.values import show_row
+
     lines: list[str] = []
     for schema in litmus.tables.values():
         columns = ", ".join(schema.partitioned_by)

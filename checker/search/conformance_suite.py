@@ -18,7 +18,7 @@ from isolitmus.model.litmus import Expectation, Litmus, expectation_lines
 from isolitmus.model.toml_text import is_bare_key, quoted
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.mutants import is_commit_check
+from isolitmus.specs.files.spec_reader import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -78,7 +78,7 @@ def smallest_suite(report: MutantReport) -> Suite:
     IsolitmusError
         If the spec is a level, which checks no commits, or if no mutant is killed.
     """
-    if not is_commit_check(report.spec):
+    if not PACKAGE.is_commit_check(report.spec):
         raise IsolitmusError(
             "--suite is for those who write a client of a table format, and"
             f" {report.spec.name} is not a protocol of one"

@@ -34,7 +34,8 @@ from isolitmus.specs.files.catalogue import litmus, litmus_names, protocol, prot
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.catalogue import spec as named
 from isolitmus.specs.files.equivalents_file import equivalents, equivalents_path
-from isolitmus.specs.language.mutants import is_commit_check, make_mutants
+from isolitmus.specs.files.spec_reader import PACKAGE
+from isolitmus.specs.language.mutants import make_mutants
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def separate_mutants(
     (14, (), 'history-aborted-read')
     """
     spec = named(spec)
-    start, every = monotonic(), make_mutants(spec)
+    start, every = monotonic(), make_mutants(spec, PACKAGE)
     arguments = equivalents(spec, every)
     budget = budget or Budget()
     tests = [AskedTest(test, spec) for test in _tests(spec)]
@@ -240,7 +241,7 @@ class AskedTest:
     def __init__(self, test: Litmus | HistoryTest, spec: Spec) -> None:
         self.test, self.spec = test, spec
         self._attempts: list[Frame] | None = None
-        if isinstance(test, Litmus) and is_commit_check(spec):
+        if isinstance(test, Litmus) and PACKAGE.is_commit_check(spec):
             self._attempts = []
             self.said = _ends(test, spec, self._attempts)
         else:
@@ -333,7 +334,7 @@ def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
     form = format_named(spec.format or DELTA)
     tests = map(litmus, litmus_names(form.log))
     for test in sorted(tests, key=lambda test: isinstance(test, Litmus)):
-        if isinstance(test, Litmus) or not is_commit_check(spec):
+        if isinstance(test, Litmus) or not PACKAGE.is_commit_check(spec):
             yield test
 
 
@@ -361,7 +362,7 @@ def spec_answer(test: Litmus | HistoryTest, spec: SpecLike) -> Mapping[str, str]
     if isinstance(test, HistoryTest):
         verdict = str(check_history(test.history, spec))
         return {"": verdict} if verdict in {"allowed", "forbidden", "silent"} else {}
-    if is_commit_check(spec) or spec.clauses:
+    if PACKAGE.is_commit_check(spec) or spec.clauses:
         return _ends(test, spec)
     admits, permits = compile_spec(spec), compile_spec(without_silences(spec))
     found = {}

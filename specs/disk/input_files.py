@@ -43,6 +43,7 @@ __all__ = [
     "from_utf_16",
     "inner_values",
     "is_deeper",
+    "is_delta_table",
     "is_file",
     "is_folder",
     "is_link",
@@ -75,7 +76,7 @@ FROM_THE_START = json.JSONDecoder().raw_decode
 UNIQUE = json.JSONDecoder(object_pairs_hook=_unique)
 T = TypeVar("T")
 TEXT = 2**20
-"""The bytes of a file that a person writes, and of a spec with all that it includes."""
+"""The bytes of a file that a person writes."""
 LINE = 2**24
 """The bytes of a line of a log (one action)."""
 RECORDING = 2**29
@@ -186,6 +187,11 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def is_delta_table(path: Path) -> bool:
+    """Return whether a folder with a folder ``_delta_log`` exists."""
+    return is_folder(path / "_delta_log")
 
 
 def is_link(path: Path) -> bool:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.model.scope import Scope
 from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped_files
 from isolitmus.specs.files.spec_catalogue import (
     databricks_protocol,
@@ -33,6 +32,7 @@ from isolitmus.specs.files.spec_catalogue import (
 
 if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix
+    from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
 __all__ = [
@@ -188,6 +188,7 @@ def scope(name: NameOrPath | Scope) -> Scope:
     >>> scope("two-partitions").name
     'two-partitions'
     """
+    from isolitmus.model.scope import Scope
     from isolitmus.specs.files.scope_file import read_scope
 
     if isinstance(name, Scope):

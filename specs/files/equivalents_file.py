@@ -52,9 +52,10 @@ def equivalents(spec: Spec, mutants: Sequence[Mutant]) -> Mapping[int, str]:
     Examples
     --------
     >>> from isolitmus.specs import level
+    >>> from isolitmus.specs.files.spec_reader import PACKAGE
     >>> from isolitmus.specs.language.mutants import make_mutants
     >>> update = level("update-serializable")
-    >>> len(equivalents(update, make_mutants(update)))
+    >>> len(equivalents(update, make_mutants(update, PACKAGE)))
     3
     """
     path = equivalents_path(spec)

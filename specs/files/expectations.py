@@ -14,7 +14,7 @@ from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.statement import Read, statements_of
 from isolitmus.specs.disk.input_files import is_file, shipped_files
-from isolitmus.specs.files.spec_catalogue import protocol_names
+from isolitmus.specs.files.spec_catalogue import protocol_names, read_levels
 from isolitmus.specs.files.toml_reader import show_value
 from isolitmus.specs.registries.engines import engines
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.schema_versions import Tables
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["Expected", "read_expectation", "read_expectations", "read_levels"]
+__all__ = ["Expected", "read_expectation", "read_expectations"]
 
 KEYS = frozenset(
     (
@@ -221,17 +221,6 @@ def _breaks(given: Node, of: Expected) -> tuple[str, ...]:
                 f"{given}.breaks names no postcondition: '{name}'{near(name, of.postconditions)}"
             )
     return names
-
-
-def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the levels in ``holds`` and in ``fails``, which are disjoint."""
-    holds, fails = (
-        given.named(key, "level", shipped_files("levels")) for key in ("holds", "fails")
-    )
-    both = next((name for name in holds if name in fails), None)
-    if both is not None:
-        given.refuse(f"{given}: '{both}' is in holds and in fails")
-    return holds, fails
 
 
 # Rows

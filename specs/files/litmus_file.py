@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import HistoryError, NoLitmusTest
 from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.specs.files.expectations import read_levels
+from isolitmus.specs.files.spec_catalogue import read_levels
 from isolitmus.specs.files.toml_reader import Source, read_head
 
 if TYPE_CHECKING:

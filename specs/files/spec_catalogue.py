@@ -19,13 +19,14 @@ from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief
 from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.registries.formats import FORMATS, format_named, log_of_format
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from isolitmus.specs.disk.input_files import Folder
+    from isolitmus.specs.files.toml_reader import Node
 
     NameOrPath: TypeAlias = str | PathLike[str]
     SpecLike: TypeAlias = Spec | NameOrPath
@@ -42,6 +43,7 @@ __all__ = [
     "protocol",
     "protocol_names",
     "protocols",
+    "read_levels",
     "related_protocols",
     "spec",
 ]
@@ -325,6 +327,17 @@ def spec(name: SpecLike) -> Spec:
 'serializable'?
     """
     return _find(name, "level or protocol", ("levels", "protocols"))
+
+
+def read_levels(given: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the levels in ``holds`` and in ``fails``, which are disjoint."""
+    holds, fails = (
+        given.named(key, "level", shipped_files("levels")) for key in ("holds", "fails")
+    )
+    both = next((name for name in holds if name in fails), None)
+    if both is not None:
+        given.refuse(f"{given}: '{both}' is in holds and in fails")
+    return holds, fails
 
 
 def meant_spec(name: str, folders: tuple[Folder, ...] = ("levels",)) -> str | None:

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
 from isolitmus.model.place import Place
-from isolitmus.model.sql.types import RANGES, EvaluationError
-from isolitmus.model.sql.values import rescale, sort_rows
 from isolitmus.specs.disk.input_files import DEEPEST, ENTRIES, TEXT, inner_values, is_deeper
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ KEY = re.compile(
     rf"\s*(?:\[++(?P<header>[^\]]*)\]|(?:{PART.pattern})(?:\s*\.\s*(?:{PART.pattern}))*\s*(?==))"
 )
 PLACE = re.compile(r"line (\d+), column (\d+)")
-LEAST, MOST = RANGES["BIGINT"]
+LEAST, MOST = -(2**63), 2**63 - 1
 TOO_LARGE = f"a number in it is too large; whole numbers go from {LEAST} to {MOST}"
 TOO_DEEP = f"its values are nested more than {DEEPEST} deep"
 VALUES: Mapping[Type, tuple[type, ...]] = {
@@ -305,6 +303,8 @@ class Node:
 
     def bag(self, kinds: Sequence[Sequence[Type]]) -> Rows:
         """Return the rows in a list of lists, each with the types of one of `kinds`."""
+        from isolitmus.model.sql.values import sort_rows
+
         rows = self.sequence(kinds)
         return sort_rows(rows) if len(set(map(len, rows))) < 2 and len(kinds) == 1 else rows
 
@@ -322,6 +322,8 @@ class Node:
 
     def _value(self, value: object, wanted: Type) -> Value:
         """Return a value as its SQL type; refuse one of another type or out of range."""
+        from isolitmus.model.sql.types import RANGES
+
         if value == {"null": True}:
             return None
         if not any(type(value) in kinds for kinds in VALUES.values()):
@@ -341,6 +343,9 @@ class Node:
 
     def _decimal(self, text: str, wanted: Type) -> Value:
         """Return the text as a decimal of the type; refuse one with too many digits."""
+        from isolitmus.model.sql.types import EvaluationError
+        from isolitmus.model.sql.values import rescale
+
         try:
             value = Decimal(text)
             kept = rescale(value, wanted)

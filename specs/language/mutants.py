@@ -13,21 +13,20 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import ClauseError
 from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Name, Unary, Unsaid
 from isolitmus.model.spec_algebra import unfold
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.language.parser import ALONE, read
 from isolitmus.specs.language.printer import expr_text, spec_text
-from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from isolitmus.model.spec import BinaryOp, CatExpr, Clause, Spec
+    from isolitmus.specs.language.parser import Library
 
-__all__ = ["Mutant", "is_commit_check", "make_mutants"]
+__all__ = ["Mutant", "make_mutants"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ TESTS: tuple[Literal["acyclic", "irreflexive", "empty"], ...] = ("acyclic", "irr
 SWAPPED: dict[BinaryOp, BinaryOp] = {"|": "&", "&": "|"}
 
 
-def make_mutants(spec: Spec) -> tuple[Mutant, ...]:
-    """Return all mutants without duplicates, in the order of the text.
+def make_mutants(spec: Spec, library: Library = ALONE) -> tuple[Mutant, ...]:
+    """Return all mutants without duplicates, in the order of the text; `library` has the format.
 
     Examples
     --------
@@ -72,42 +71,29 @@ def make_mutants(spec: Spec) -> tuple[Mutant, ...]:
     4. empty wr as no-aborted-read  ([Aborted] dropped)
     """
     found: list[Mutant] = []
-    seen = {_meaning(spec)}
-    for was, becomes, what, changed in _changed_specs(spec):
-        meaning = _meaning(changed)
+    seen = {_meaning(spec, library)}
+    for was, becomes, what, changed in _changed_specs(spec, library):
+        meaning = _meaning(changed, library)
         if meaning not in seen:
             seen.add(meaning)
             number = len(found) + 1
-            found.append(Mutant(number, was, becomes, what, _reread(changed, number)))
+            found.append(Mutant(number, was, becomes, what, _reread(changed, number, library)))
     return tuple(found)
 
 
-def is_commit_check(spec: Spec) -> bool:
-    """Return whether a spec is a protocol whose axioms are checked at commits.
-
-    A level, or a spec that judges the runs of an engine with locks, is not.
-
-    Examples
-    --------
-    >>> from isolitmus.specs import level, protocol
-    >>> is_commit_check(protocol("delta-serializable")), is_commit_check(level("row-once"))
-    (True, False)
-    """
-    return spec.format is not None and format_named(spec.format).carry_out is None
-
-
-def _reread(changed: Spec, number: int) -> Spec:
+def _reread(changed: Spec, number: int, library: Library) -> Spec:
     title = f"{changed.title}, mutant {number}"
     text = spec_text(replace(changed, title=title))
-    return replace(read(text, f"{changed.name}-mutant-{number}"), runtime=changed.runtime)
+    again = read(text, f"{changed.name}-mutant-{number}", library=library)
+    return replace(again, runtime=changed.runtime)
 
 
-def _meaning(spec: Spec) -> tuple[object, ...]:
+def _meaning(spec: Spec, library: Library) -> tuple[object, ...]:
     """Return a normal form that is equal for equal specs, however they are divided into lets."""
     of = spec.definitions
     parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
     meaning = (replace(part, expr=_flat(unfold(part.expr, of))) for part in parts)
-    clauses = format_named(spec.format or DELTA).clauses
+    clauses = library.clauses(spec.format)
     return (clauses and clauses(spec.clauses), *meaning)
 
 
@@ -125,11 +111,11 @@ def _flat(expr: CatExpr) -> CatExpr:
     return expr
 
 
-def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
+def _changed_specs(spec: Spec, library: Library) -> Iterator[tuple[str, str, str, Spec]]:
     """Yield the original statement, mutated statement, description and spec of each mutant."""
     for k, clause in enumerate(spec.clauses):
         rest_of = (*spec.clauses[:k], *spec.clauses[k + 1 :])
-        if _clauses_hold(spec, rest_of):
+        if _clauses_hold(spec, rest_of, library):
             yield str(clause), "", "the clause dropped", replace(spec, clauses=rest_of)
     for name in _used(spec):
         was = f"let {name} = {expr_text(spec.definitions[name])}"
@@ -141,7 +127,7 @@ def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
         was = _said(axiom)
         if len(spec.axioms) > 1:
             yield was, "", "the axiom dropped", replace(spec, axioms=(*rest[0], *rest[1]))
-        for changed, what in _changed_axioms(axiom, is_commit_check(spec)):
+        for changed, what in _changed_axioms(axiom, library.is_commit_check(spec)):
             axioms = (*rest[0], changed, *rest[1])
             yield was, _said(changed), what, replace(spec, axioms=axioms)
     for k, silence in enumerate(spec.silences):
@@ -162,9 +148,9 @@ def _changed_specs(spec: Spec) -> Iterator[tuple[str, str, str, Spec]]:
             yield was, now, what, replace(spec, labels=labels)
 
 
-def _clauses_hold(spec: Spec, clauses: tuple[Clause, ...]) -> bool:
+def _clauses_hold(spec: Spec, clauses: tuple[Clause, ...], library: Library) -> bool:
     """Return whether the format accepts these clauses as a complete protocol."""
-    of = format_named(spec.format or DELTA).clauses
+    of = library.clauses(spec.format)
     if of is None or not (clauses or spec.axioms):
         return False
     try:

@@ -3,7 +3,8 @@
 A name must be defined once, or given by histories, before it is used, and must not belong to the
 base vocabulary. Features of herd's cat outside the fragment are refused by name. An included file
 may contain everything that a spec contains, but its title is optional; a file is included only
-once. ``SpecText`` holds the text with places for messages.
+once. ``SpecText`` holds the text with places for messages. Files, runtimes and formats come from a
+``Library``, so the parser opens no file of a spec; without one a text stands alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import ClauseError, SpecError, clip, near
 from isolitmus.model.spec import (
     Axiom,
@@ -40,12 +40,9 @@ from isolitmus.model.vocabulary import (
     relations_of,
     sets_of,
 )
-from isolitmus.specs.disk.input_files import DEEPEST, TEXT, is_there, read_text, real_path
-from isolitmus.specs.disk.repository import end_of_reading, escape
-from isolitmus.specs.registries.formats import format_named, formats
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from lark import Lark, Token, Tree
     from lark.exceptions import UnexpectedInput
@@ -55,7 +52,7 @@ if TYPE_CHECKING:
 
     Node = Tree[Token] | Token
 
-__all__ = ["SpecText", "read"]
+__all__ = ["ALONE", "Library", "SpecText", "read"]
 
 HERD_WORDS = {
     "rec": "recursive definitions",
@@ -255,15 +252,66 @@ BINARY: dict[str, BinaryOp] = {
     "difference": "\\",
     "intersection": "&",
 }
+DEEPEST = 100
+"""Maximum depth of an expression, lets unfolded; expressions are read recursively."""
 LEAVES = 2_000
 """Maximum number of names in an expression, lets unfolded."""
 MOST_FILES = 100
 """Maximum number of files that a spec includes."""
-LIBRARY = Path(__file__).parent.parent
+LARGEST = 2**20
+"""Maximum number of bytes of a spec with all that it includes."""
 UNARY: dict[str, UnaryOp] = {"plus": "+", "star": "*", "reflexive": "?", "inverse": "^-1"}
 
 
-def read(text: str, name: str, path: Path | None = None, *, runtime: str | None = None) -> Spec:
+def _no_file(wanted: str, _beside: Path | None) -> Path:
+    """Refuse an include: there are no files."""
+    raise SpecError(f"no file '{wanted}' to include: this text stands alone")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Files, runtimes and formats that the text of a spec may name, by default none of them.
+
+    ``specs.files.spec_reader`` has that of the package. A function that refuses something raises a
+    SpecError without a place; the parser adds it.
+    """
+
+    default: str = ""
+    """Format of a text that names none; empty if it has the terms of histories only."""
+    find: Callable[[str, Path | None], Path] = _no_file
+    """Return the file of an ``include`` in the text of a file, which is None if it has no file."""
+    text: Callable[[Path], str] = Path.read_text
+    """Return the text of a file that was found."""
+    runtimes: Callable[[], Mapping[str, Path]] = dict
+    """Return the files of runtimes by name."""
+    formats: Callable[[], Collection[str]] = tuple
+    """Return the names of formats."""
+    terms: Callable[[str], Collection[str]] = lambda _form: ()
+    """Return the base names of a format; a spec may use those of every history as well."""
+    clauses: Callable[[str | None], Callable[[Sequence[Clause]], object] | None] = lambda _form: (
+        None
+    )
+    """Return the function that gives the clauses of a format their meaning, or raises ClauseError;
+    None if the format has no clauses.
+    """
+    is_commit_check: Callable[[Spec], bool] = lambda _spec: False
+    """Return whether a spec is a protocol whose axioms are checked at commits: no level, and no
+    spec that judges the runs of an engine with locks.
+    """
+
+
+ALONE = Library()
+"""Library of a text that stands alone."""
+
+
+def read(
+    text: str,
+    name: str,
+    path: Path | None = None,
+    *,
+    runtime: str | None = None,
+    library: Library = ALONE,
+) -> Spec:
     """Return the spec that a text defines.
 
     Parameters
@@ -273,9 +321,11 @@ def read(text: str, name: str, path: Path | None = None, *, runtime: str | None 
     name : str
         Name in the catalogue.
     path : Path, optional
-        File of the text; includes are searched beside it first, then in the package.
+        File of the text, beside which the library looks for includes.
     runtime : str, optional
         Runtime to read it with, instead of the one that it names.
+    library : Library, optional
+        Files that it may include and formats that it may name; by default none.
 
     Raises
     ------
@@ -289,7 +339,7 @@ def read(text: str, name: str, path: Path | None = None, *, runtime: str | None 
     ('Mine', 'after Adya', 'acyclic (wr | ww) as order', ['wr', 'ww'])
     """
     source = SpecText(str(path or name), text)
-    reader = _TextReader(source, path, runtime)
+    reader = _TextReader(source, path, runtime, library)
     citation = source.first_comment()
     title = reader.file()
     if title is None:
@@ -330,7 +380,9 @@ def read(text: str, name: str, path: Path | None = None, *, runtime: str | None 
 class _TextReader:
     """Parser of one text and its includes, statement by statement."""
 
-    def __init__(self, source: SpecText, path: Path | None, runtime: str | None) -> None:
+    def __init__(
+        self, source: SpecText, path: Path | None, runtime: str | None, library: Library
+    ) -> None:
         self.axioms: list[Axiom] = []
         self.definitions: dict[str, CatExpr] = {}
         self.binders: list[Binder] = []
@@ -340,7 +392,8 @@ class _TextReader:
         self.promises: list[str] = []
         self.clauses: list[tuple[list[Token], SpecText]] = []
         self.format: str | None = None
-        self._words = _words_of(DELTA)
+        self._library = library
+        self._words = self._words_of(library.default)
         self._used: set[str] = set()
         self.setting = ""
         self.at_most = ""
@@ -352,8 +405,8 @@ class _TextReader:
         self._defined: dict[str, str] = {}
         self._measures: dict[str, tuple[int, int]] = {}
         self._included: set[Path] = set() if path is None else {path.resolve()}
-        self._found: dict[tuple[Path | None, str], Path | None] = {}
-        self._left = TEXT - len(source.text)
+        self._found: dict[tuple[Path | None, str], Path] = {}
+        self._left = LARGEST - len(source.text)
 
     def file(self) -> str | None:
         """Parse the current text and return its title, if it has one."""
@@ -403,46 +456,39 @@ class _TextReader:
 
     def check_clauses(self) -> None:
         """Refuse clauses that the format does not support, at the wrong word."""
-        form = None if self.format is None else format_named(self.format)
+        meaning = self._library.clauses(self.format)
         try:
-            if form is not None and form.clauses is not None:
-                form.clauses(tuple(Clause(tuple(map(str, words))) for words, _ in self.clauses))
+            if meaning is not None:
+                meaning(tuple(Clause(tuple(map(str, words))) for words, _ in self.clauses))
         except ClauseError as error:
             words, source = self.clauses[error.clause] if self.clauses else ([], self._source)
             word = words[error.word] if words else None
             place = (1, 1) if word is None else (word.line or 1, word.column or 1)
             raise source.error(*place, str(error)) from None
-        if self.clauses and (form is None or form.clauses is None):
+        if self.clauses and meaning is None:
             words, source = self.clauses[0]
+            named = self.format or self._library.default
             why = (
-                f"format {self.format or DELTA} has no clause '{words[0]}'; say the format of an"
-                " engine that locks"
+                f"{f'format {named}' if named else 'a spec of no format'} has no clause"
+                f" '{words[0]}'; say the format of an engine that locks"
             )
             raise source.error(words[0].line or 1, words[0].column or 1, why)
 
     def _include(self, string: Token) -> None:
-        """Read the included file, from the folder of the spec or the library."""
-        wanted = string[1:-1]
-        folders = [LIBRARY] if self._path is None else [self._path.parent, LIBRARY]
-        asked = folders[0], wanted
+        """Read the included file, once."""
+        asked = self._path, string[1:-1]
         if asked not in self._found:
-            there = (folder / wanted for folder in folders if is_there(folder / wanted))
-            self._found[asked] = next((path.resolve() for path in there), None)
-        path = self._found[asked]
-        if path is None:
-            known = {file.name for folder in folders for file in folder.glob("*.cat")}
-            raise self._error(string, f"no file '{wanted}' to include{near(wanted, known)}")
-        if self._path is not None:
-            end = end_of_reading(self._path)
-            if problem := escape(path, end, real_path(LIBRARY)):
-                raise self._error(string, f"cannot include '{wanted}': {problem}")
-        self._read_in(path, string)
+            try:
+                self._found[asked] = self._library.find(asked[1], self._path)
+            except SpecError as error:
+                raise self._error(string, str(error)) from None
+        self._read_in(self._found[asked], string)
 
     def _runtime(self, string: Token) -> None:
         """Set the runtime, or the one that replaces it, and read its file."""
         if self.runtime is not None:
             raise self._error(string, f"the runtime is {self.runtime} already; a spec has one")
-        known = {file.stem: file for file in (LIBRARY / "runtimes").glob("*.cat")}
+        known = self._library.runtimes()
         wanted = self._instead or string[1:-1]
         if wanted not in known:
             raise self._error(string, f"no runtime '{wanted}'{near(wanted, known)}")
@@ -457,12 +503,12 @@ class _TextReader:
         if len(self._included) > MOST_FILES:
             raise self._error(string, f"a spec includes at most {MOST_FILES} files")
         try:
-            text = read_text(path, SpecError)
+            text = self._library.text(path)
         except SpecError as error:
             raise self._error(string, str(error)) from None
         self._left -= len(text)
         if self._left < 0:
-            raise self._error(string, f"a spec and what it includes have at most {TEXT:,} bytes")
+            raise self._error(string, f"a spec and what it includes have at most {LARGEST:,} bytes")
         outer = self._source, self._path, self._lets
         self._source, self._path = SpecText(str(path), text), path
         self._source.first_comment()
@@ -516,12 +562,13 @@ class _TextReader:
 
     def _format(self, name: Token) -> None:
         """Set the format; refuse one that conflicts with earlier names."""
-        if name not in formats():
-            raise self._error(name, f"unknown format '{name}'{near(name, formats())}")
+        known = self._library.formats()
+        if name not in known:
+            raise self._error(name, f"unknown format '{name}'{near(name, known)}")
         if self.format not in (None, name):
             raise self._error(name, f"this is of format {self.format} already; a spec has one")
         self.format = str(name)
-        self._words = _words_of(self.format)
+        self._words = self._words_of(self.format)
         again = sorted(self._words.intersection(self._defined))
         if again:
             raise self._error(
@@ -589,24 +636,23 @@ class _TextReader:
             suggestion = _suggest(name.name, known)
             if name.name in BASE:
                 form = (SETS if name.kind == "set" else RELATIONS)[name.name].of
-                said = f"the {name.kind} '{name}' is one of format {form}, and this is of format"
-                raise self._error(token, f"{said} {self.format or DELTA}{suggestion}")
+                own = self.format or self._library.default
+                said = f"the {name.kind} '{name}' is one of format {form}, and this is of"
+                own = f"format {own}" if own else "no format"
+                raise self._error(token, f"{said} {own}{suggestion}")
             raise self._error(token, f"unknown {name.kind} '{name}'{suggestion}")
         if name.name not in self._defined:
             self._used.add(name.name)
         return name
 
+    def _words_of(self, form: str) -> frozenset[str]:
+        """Return the base names that a spec of a format may use."""
+        own = self._library.terms(form) if form else ()
+        return frozenset((*own, *relations_of(*EVERYWHERE), *sets_of(*EVERYWHERE)))
+
     def _error(self, node: Node, message: str) -> Exception:
         place = node if isinstance(node, str) else node.meta
         return self._source.error(place.line or 1, place.column or 1, message)
-
-
-def _words_of(form: str) -> frozenset[str]:
-    """Return the base names that a spec of a format may use."""
-    if form == DELTA:
-        return frozenset(relations_of(*EVERYWHERE, DELTA) + sets_of(*EVERYWHERE, DELTA))
-    everywhere = relations_of(*EVERYWHERE) + sets_of(*EVERYWHERE)
-    return frozenset((*format_named(form).terms, *everywhere))
 
 
 def _suggest(name: str, known: Collection[str]) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import LogError
 from isolitmus.specs.disk.input_files import (
+    is_delta_table,
     is_folder,
     is_there,
     open_file,
@@ -43,7 +44,6 @@ __all__ = [
     "DeltaLog",
     "commits_since",
     "has_version",
-    "is_delta_table",
     "latest_version",
     "open_log",
 ]
@@ -117,11 +117,6 @@ class DeltaLog:
         raise LogError(
             f"{self.base.files[0]}: not a checkpoint of version {self.base.version}: it {why}"
         )
-
-
-def is_delta_table(path: Path) -> bool:
-    """Return whether a folder with a folder ``_delta_log`` exists."""
-    return is_folder(path / "_delta_log")
 
 
 def open_log(table: Path) -> DeltaLog:

@@ -19,7 +19,7 @@ from isolitmus.specs.disk.input_files import paths_below, read_lines
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.catalogue import matrix, protocols, spec
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 PAIR = (
     'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit ='
@@ -177,7 +177,8 @@ def test_chains_and_webs_of_includes(refusal):
 def test_what_is_included_many_times_is_looked_for_once(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "isolitmus.specs.language.parser.is_there", lambda path: asked.append(path) or path.exists()
+        "isolitmus.specs.files.spec_reader.is_there",
+        lambda path: asked.append(path) or path.exists(),
     )
     (tmp_path / "a.cat").write_text('"T" ' + 'include "b.cat" ' * 300 + "acyclic wr as x")
     (tmp_path / "b.cat").write_text('include "a.cat" ' * 300)

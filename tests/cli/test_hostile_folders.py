@@ -362,7 +362,7 @@ def test_a_repository_of_10_000_folders(repository, call):
 READERS = {
     "specs/files/anomaly_file.py", "specs/files/catalogue.py", "specs/files/catalogue_titles.py",
     "specs/files/claims_file.py", "specs/files/equivalents_file.py", "specs/files/exceptions_file.py",
-    "specs/files/spec_catalogue.py", "specs/language/parser.py", "specs/sql/maintenance.py",
+    "specs/files/spec_catalogue.py", "specs/files/spec_reader.py", "specs/language/parser.py", "specs/sql/maintenance.py",
 }  # fmt: skip
 """Readers of files that ship in the package, or that the command line names."""
 NAMED = {

@@ -15,7 +15,7 @@ from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.matrix_file import read_matrix
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.registries.formats import format_named, offer
 
 FIRST = read('"First committer wins" format store empty unseen & ww as WriteConflict', "first")

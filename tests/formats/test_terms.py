@@ -19,7 +19,7 @@ from isolitmus.model.vocabulary import Term, terms_of
 from isolitmus.specs import level
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 CHECKED = read(
     '"Reads are checked" format store empty [~Deletes] ; (unseen & writes-read) as ReadConflict',

@@ -15,7 +15,7 @@ from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.specs import protocol, scope
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 

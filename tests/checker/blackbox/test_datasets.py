@@ -13,7 +13,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.specs.files.catalogue import level
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 AWDIT = Path(__file__).parents[4] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))

@@ -6,7 +6,7 @@ from isolitmus.checker.checks import log_check as judging
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.model.verdict import Unknown
 from isolitmus.specs import level
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 LOG, WRITES, SI = "log-serializable", "write-serializable", "snapshot-isolation"
 

@@ -16,7 +16,7 @@ from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.disk.input_files import HOME
 from isolitmus.specs.files.catalogue import protocols
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 TABLE = """
 title = "A pair of statements"

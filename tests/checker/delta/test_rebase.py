@@ -10,7 +10,7 @@ from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 SCOPE = """
 title = "Statements that share files"

@@ -14,7 +14,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import litmus_names
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 SAME_ROW = read('"By row" empty unseen & ww as SameRow', "by-row")
 IMPLIED = " ".join(

@@ -17,7 +17,7 @@ from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, spec
 from isolitmus.specs.files.catalogue import levels, protocols
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 OF_SNAPSHOTS = ["read-committed", "read-atomic", "causal", "prefix-consistency"]
 

@@ -17,7 +17,7 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, protocol, scope
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 FIRST_COMMITTER_WINS = read('"NC" empty ww & unseen as first-committer-wins', "nc")
 LEVELS = ("log-serializable", "write-serializable")

@@ -35,7 +35,7 @@ from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.files.catalogue import levels, litmus_names, related_protocols
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 SHIPPED = [*levels(), *related_protocols(), "databricks-write-serializable-newest"]
 ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]

@@ -21,7 +21,7 @@ from isolitmus.model.errors import Limit
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Unknown
 from isolitmus.specs.files.catalogue import level, levels
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 BINDS = '"Mine" with ww from versions '
 OWN = [

@@ -21,8 +21,8 @@ from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level
 from isolitmus.specs.files.catalogue import every_level
+from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.histories.plume import read_plume
-from isolitmus.specs.language.parser import read
 
 FLAWED = {  # they say what was when, for the levels that ask
     "b1 w1(x1) c1 b2 r2(x3) c2": "thin-air read",

@@ -21,7 +21,7 @@ from isolitmus.model.operations import ItemRead
 from isolitmus.model.spec import Fold
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import level, litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 WEAK = ["read-committed", "read-atomic", "causal", "prefix-consistency", "update-serializable"]
 SER, SI = "serializable", "snapshot-isolation"

@@ -19,7 +19,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Needs
 from isolitmus.specs import level, protocol
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 MIXED = level("mixing-correct")
 TRUSTED = read(

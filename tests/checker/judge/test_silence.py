@@ -23,7 +23,7 @@ from isolitmus.model.matrix import MatrixPlace
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 MISSED = "let missed = unseen & (removes-meets-reads | removes-meets-removes)"
 QUIET = read(

@@ -13,7 +13,7 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
 from isolitmus.specs import scope, spec
 from isolitmus.specs.files.catalogue import levels, protocols
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 IGNORE = [made for made in map(spec, (*levels(), *protocols("delta"))) if ignores_latecomers(made)]
 

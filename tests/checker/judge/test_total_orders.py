@@ -18,7 +18,7 @@ from isolitmus.checker.universes.abstract import Variation
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level, litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 IN_ORDER = {  # with ww from co: they keep an order of versions that was observed
     "parallel-snapshot-isolation-cerone": "parallel-snapshot-isolation",

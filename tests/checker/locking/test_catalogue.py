@@ -20,7 +20,7 @@ from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.registries.formats import format_named
 
 SPECS = Path(isolitmus.specs.__file__).parent

@@ -21,7 +21,7 @@ from isolitmus.model.spec import Clause
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 SSI = protocol("postgresql-serializable")
 FILE = """

@@ -15,7 +15,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.specs import spec
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 PROOFS = {
     "theorem-5": Question(spec("delta-serializable"), spec("log-serializable")),

@@ -21,7 +21,7 @@ from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
 from isolitmus.specs.files.catalogue import every_level, level, litmus, litmus_names
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 NAMES, SETS, NODES = ("so", "wr", "rw"), ("Writer", "Reader"), 3
 WRITES = {"wr": (True, False), "rw": (False, True)}

@@ -24,7 +24,7 @@ from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.catalogue import every_level, levels
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 pytestmark = pytest.mark.slow
 

@@ -38,15 +38,15 @@ from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import every_level, levels, litmus_names, protocols
 from isolitmus.specs.files.equivalents_file import equivalents, read_equivalents
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_reader import PACKAGE, read
 from isolitmus.specs.language.mutants import make_mutants
-from isolitmus.specs.language.parser import read
 from isolitmus.specs.language.printer import spec_text
 
 PROTOCOLS = [name for name in protocols() if name.startswith(("delta", "databricks"))]
 
 
 def changes(text, name="mine"):
-    return [mutant.change for mutant in make_mutants(read(f'"Mine" {text}', name))]
+    return [mutant.change for mutant in make_mutants(read(f'"Mine" {text}', name), PACKAGE)]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_an_axiom_a_silence_and_a_label_are_dropped():
 
 def test_a_let_is_changed_in_all_places_that_use_it():
     text = "let both = wr | ww let unused = rw | so acyclic both as a empty both & rw as b"
-    first = make_mutants(read(f'"Mine" {text}', "mine"))[0]
+    first = make_mutants(read(f'"Mine" {text}', "mine"), PACKAGE)[0]
     assert (first.was, first.becomes) == ("let both = wr | ww", "let both = ww")
     assert first.spec.needs == {"ww", "rw"}
 
@@ -106,7 +106,7 @@ def test_a_mutant_is_its_text(seed, whole):
         assert (again.format, again.binders) == (spec(name).format, spec(name).binders)
 
     names = sample([*levels(), *PROTOCOLS], seed, whole)
-    every = [(name, mutant) for name in names for mutant in make_mutants(spec(name))]
+    every = [(name, mutant) for name in names for mutant in make_mutants(spec(name), PACKAGE)]
     assert len(check_cases(read_again, every)) > 30
 
 
@@ -114,14 +114,14 @@ def test_a_mutant_is_its_text(seed, whole):
 def test_of_a_protocol_only_empty_axioms_are_made():
     assert all(
         a.test == "empty"
-        for m in make_mutants(protocol("delta-serializable"))
+        for m in make_mutants(protocol("delta-serializable"), PACKAGE)
         for a in m.spec.axioms
     )
 
 
 def test_a_clause_that_is_said_of_everybody_without_it_is_none():
     """``see current`` and ``lock writes X row until commit`` are so without them, too."""
-    found = [mutant.change for mutant in make_mutants(protocol("locking-read-committed"))]
+    found = [mutant.change for mutant in make_mutants(protocol("locking-read-committed"), PACKAGE)]
     assert found == [
         "without lock reads S row until next-asked", "without lock searches U row until next-asked"
     ]  # fmt: skip
@@ -227,7 +227,7 @@ def test_what_need_not_be_carried_out_says_the_same(name, seed):
     every = [test for test in map(litmus, litmus_names()) if isinstance(test, Litmus)]
     tests = [AskedTest(test, spec) for test in rng.sample(every, 40)]
     passed = 0
-    for mutant in rng.sample(make_mutants(spec), 20):
+    for mutant in rng.sample(make_mutants(spec, PACKAGE), 20):
         changed = changed_expressions(spec, mutant.spec)
         for asked in tests:
             if not asked.may_differ(mutant, changed):
@@ -319,7 +319,7 @@ WAS = "acyclic wr | ww as no-circular-information-flow"
 )
 def test_bad_arguments_are_refused(text, says):
     with pytest.raises(LitmusError) as error:
-        read_equivalents(text, "mine.toml", make_mutants(level("read-committed")))
+        read_equivalents(text, "mine.toml", make_mutants(level("read-committed"), PACKAGE))
     assert says in str(error.value)
     assert str(error.value).startswith("mine.toml")
 
@@ -365,7 +365,7 @@ def frame_of(rng, n=5):
 @pytest.mark.parametrize("name", ["log-serializable", "update-serializable", "write-serializable"])
 def test_what_is_argued_of_a_level_holds_of_any_frame(name, seed):
     of = level(name)
-    every = make_mutants(of)
+    every = make_mutants(of, PACKAGE)
     argued = equivalents(of, every)
     others = [mutant.spec for mutant in every if mutant.number in argued]
     rng = random.Random(seed)

@@ -18,7 +18,7 @@ from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.files.catalogue import levels, protocols, related_protocols
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 
 @pytest.fixture(scope="module")

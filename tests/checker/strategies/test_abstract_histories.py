@@ -11,7 +11,7 @@ from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import level, protocol
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 SI, SER = "snapshot-isolation", "serializable"
 WRITE_SKEW = {"T1": "r(x0) w(y1)", "T2": "r(y0) w(x2)"}

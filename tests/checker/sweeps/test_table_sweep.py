@@ -31,7 +31,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import scope, spec
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 
 PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-write-serializable-repaired")
 LEVELS = ("log-serializable", "write-serializable")

@@ -11,7 +11,7 @@ from isolitmus.model.errors import SpecError, UnknownName
 from isolitmus.model.spec import Binary, Binder, Bracket, Label, Name, Unary
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
 from isolitmus.specs.files import catalogue
-from isolitmus.specs.language.parser import read
+from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.language.printer import spec_text
 
 wr, ww, rw, so = map(Name, ["wr", "ww", "rw", "so"])

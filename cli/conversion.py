@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from isolitmus.model.dependency_graph import DependencyGraph
+    from isolitmus.model.history import History
 
 __all__ = ["DOCUMENTS", "HISTORIES", "PICTURES", "TABLES", "WRITERS", "OutputForm", "OutputForms"]
 

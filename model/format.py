@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Clause, Spec
-    from isolitmus.model.sql.statement import Read, Statement
+    from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import EvaluationError
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.vocabulary import Term
@@ -326,13 +326,6 @@ class Format:
     scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it
     """Return a selection of files per table on which alone the effect of a statement depends; None
     if it depends on the whole snapshot.
-    """
-    instance: Callable[[Any, Sequence[Read], Sequence[str], tuple[Statement, ...]], Any] | None = (
-        None
-    )
-    """Return the instance of a statement with parameters (``checker.templates``), given the queries
-    of its client, tables of which any row may matter, and the statements of all jobs that alter its
-    table. None if unsupported.
     """
     protocols: tuple[str, ...] = ()
     """Default protocols."""

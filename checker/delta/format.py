@@ -38,17 +38,15 @@ from isolitmus.specs.sql.configuration import EMPTY_TEXTS, LEVELS, deletion_vect
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from hypothesis.strategies import SearchStrategy
 
-    from isolitmus.checker.templates.instance_frames import Instance
-    from isolitmus.checker.templates.statement_template import Template
     from isolitmus.model.execution import Database, Effect, Event
     from isolitmus.model.format import Executor, ScopeSolver
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schema import Schema
-    from isolitmus.model.sql.statement import Read, Statement
+    from isolitmus.model.sql.statement import Statement
 
 __all__ = ["DATABRICKS", "DELTA", "DELTA_RS"]
 
@@ -69,17 +67,6 @@ def _solver() -> ScopeSolver:
     from isolitmus.checker.delta import table_solver as table_symbolic
 
     return table_symbolic
-
-
-def _instance(
-    template: Template,
-    outside: Sequence[Read],
-    besides: Sequence[str],
-    alterations: tuple[Statement, ...],
-) -> Instance:
-    from isolitmus.checker.delta.instance import DeltaInstance
-
-    return DeltaInstance(template, outside, besides, alterations)
 
 
 def _on_tables() -> SearchStrategy[Litmus]:
@@ -114,7 +101,6 @@ TABLES = Format(
     definitions=read_definitions,
     solver=_solver,
     scans=scanned_tables,
-    instance=_instance,
     protocols=("delta-serializable", "delta-write-serializable"),
     levels=("log-serializable", "write-serializable"),
     random=(

@@ -26,6 +26,7 @@ from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.checker.templates.instance_frames import (
     AssumedChange,
     Instance,
+    InstanceBuilder,
     ItemAccess,
     TemplateRead,
 )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.statement_template import SourceRow, Template
     from isolitmus.model.schema import Schema
 
-__all__ = ["DeltaInstance"]
+__all__ = ["DELTA", "DeltaInstance"]
 
 
 def _has(name: str, change: HeaderChange) -> bool:
@@ -670,3 +671,7 @@ class DeltaInstance:
         if relation == "removes-meets-removes" and fact.kind == "went":
             return z3.BoolVal(own and read.removed)
         return z3.BoolVal(False)
+
+
+DELTA = InstanceBuilder("delta", DeltaInstance)
+"""Instances of statements on Delta's log."""

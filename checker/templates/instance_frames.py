@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from isolitmus.checker.templates.expression_formulas import RowTerm
     from isolitmus.checker.templates.statement_template import Template
     from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.statement import Read, Statement
 
 __all__ = [
     "HEADERS",
     "AssumedChange",
     "Instance",
+    "InstanceBuilder",
     "ItemAccess",
     "SymbolicFrame",
     "TableHeader",
@@ -192,6 +194,18 @@ class Instance(Protocol):
     def busy(self) -> Any:
         """Formula that there is some row for it to write, or to write for."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceBuilder:
+    """Constructor of the instances of a table format."""
+
+    name: str
+    """Name of the format."""
+    instance: Callable[[Template, Sequence[Read], Sequence[str], tuple[Statement, ...]], Instance]
+    """Return the instance of a statement, given the queries of its client, tables of which any row
+    may matter, and the statements of all jobs that alter its table.
+    """
 
 
 class ItemAccess(NamedTuple):

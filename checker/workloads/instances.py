@@ -14,11 +14,11 @@ from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
 from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.registry import Registry
 from isolitmus.model.sql.expression import Const
 from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.parameters import CLOCKS
 from isolitmus.specs.sql.statements import LateOrigin, read_statement
 from isolitmus.specs.sql.syntax import Syntax
@@ -27,12 +27,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.checker.templates.expression_formulas import AppliedExpression, ValueTerm
-    from isolitmus.checker.templates.instance_frames import Instance
+    from isolitmus.checker.templates.instance_frames import Instance, InstanceBuilder
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
     from isolitmus.model.workload import Job, JobStatement, Workload
 
-__all__ = ["Instances", "Participant", "value_bounds"]
+__all__ = ["INSTANCES", "Instances", "Participant", "value_bounds"]
+
+INSTANCES: Registry[InstanceBuilder] = Registry(
+    "instance",
+    {"delta": "isolitmus.checker.delta.instance:DELTA"},
+    {"databricks": "delta", "delta-rs": "delta"},
+)
+"""Constructors of instances by format; the formats of Delta's log share one."""
 
 
 @dataclass(frozen=True)
@@ -175,12 +182,10 @@ class Instances:
     def _instance(self, statement: JobStatement, terms: Terms) -> Instance:
         """Return a statement as its table format sees it."""
         template = Template(statement.statement, self.workload.tables, terms)
-        sees = format_named(DELTA).instance
-        assert sees is not None
         assert self.alterations is not None
         altering = self.alterations.get(template.target.name, ()) if template.target else ()
-        found: Instance = sees(template, tuple(statement.let.values()), statement.reads, altering)
-        return found
+        build = INSTANCES.named(DELTA).instance
+        return build(template, tuple(statement.let.values()), statement.reads, altering)
 
     def playing(self, role: Participant, statement: JobStatement, name: str) -> Participant:
         """Return a participant with the formulas of another statement of the same shape."""

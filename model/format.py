@@ -277,6 +277,10 @@ class Format:
     """Return the outcomes of all interleavings of a litmus test's steps under a protocol, as a
     printable result; None if the format has no such steps.
     """
+    prove: Callable[[Any, Scope], Any] | None = None
+    """Attempt a proof of a question about two specs (``checker.prove``) for any number of
+    transactions, with the statements of a scope; None for the lemmas about commits to tables.
+    """
     clauses: Callable[[Sequence[Clause]], object] | None = None
     """Return the meaning of the clauses of a protocol, or raise ClauseError; None if there are no
     clauses.

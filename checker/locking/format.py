@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.checker.locking.interleavings import Interleavings
+    from isolitmus.checker.prove.arguments import Question
+    from isolitmus.checker.prove.proof import ProofAttempt
     from isolitmus.model.execution import Database, Event
     from isolitmus.model.format import Driver, Executor
     from isolitmus.model.litmus import Litmus
+    from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
 __all__ = ["LOCKING"]
@@ -44,6 +47,12 @@ def _interleaved(litmus: Litmus, protocol: Spec) -> Interleavings:
     from isolitmus.checker.locking.interleavings import count_interleavings
 
     return count_interleavings(litmus, protocol)
+
+
+def _prove(question: Question, inside: Scope) -> ProofAttempt:
+    from isolitmus.checker.prove.scan_proof import attempt_scan_proof
+
+    return attempt_scan_proof(question, inside)
 
 
 def _after(database: Database, event: Event) -> Database:
@@ -89,6 +98,7 @@ LOCKING = Format(
     carry_out=run_stepwise,
     stepwise=judged_walks,
     interleave=_interleaved,
+    prove=_prove,
     clauses=read_rules,
     told=transaction_run,
     dirty=True,

@@ -40,7 +40,15 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.formula_semantics import Domain
     from isolitmus.checker.prove.premises import Premise
 
-__all__ = ["OutsideTest", "Proof", "ProofStep", "outside_tests", "prove", "scope_of_statements"]
+__all__ = [
+    "OutsideTest",
+    "Proof",
+    "ProofAttempt",
+    "ProofStep",
+    "outside_tests",
+    "prove",
+    "scope_of_statements",
+]
 
 DEPENDENCIES = ("wr", "ww", "rw")
 
@@ -118,6 +126,22 @@ class Proof(ReadableRepr):
     def failed(self) -> tuple[ProofStep, ...]:
         """Lemmas that were not proved."""
         return tuple(step for step in self.steps if step.outcome != "holds")
+
+
+@dataclass(frozen=True, slots=True)
+class ProofAttempt:
+    """Proof, or an attempt at one, with what it covers."""
+
+    proof: Proof
+    """The proof with its lemmas, proved or not."""
+    universe: str
+    """Search space of the claim."""
+    statements: str
+    """Statements that the claim covers, as text."""
+    assumed: tuple[str, ...]
+    """Assumptions of the proof."""
+    outside: Callable[[], tuple[OutsideTest, ...]]
+    """Function that returns the litmus tests outside of the proof's scope."""
 
 
 def prove(

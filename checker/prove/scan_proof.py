@@ -29,7 +29,7 @@ from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.locking.protocol_rules import rules_of
 from isolitmus.checker.locking.query_plans import scan_hints
-from isolitmus.checker.prove.proof import OutsideTest, Proof, ProofStep
+from isolitmus.checker.prove.proof import OutsideTest, Proof, ProofAttempt, ProofStep
 from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.universes.tables import of_format
 from isolitmus.model.errors import Disagreement, Refused
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "InductiveStep",
+    "attempt_scan_proof",
     "outside_of_scans",
     "prove_each_row_once",
     "prove_scans",
@@ -154,6 +155,26 @@ def _step(name: str, sentence: str, claim: z3.BoolRef) -> InductiveStep:
     if ask_solver(solver) == "unsat":
         return InductiveStep(name, sentence, holds=True)
     return InductiveStep(name, sentence, holds=False, counterexample=str(solver.model()))
+
+
+def attempt_scan_proof(question: Question, inside: Scope) -> ProofAttempt:
+    """Return the attempt of a proof about scans, with its scope and assumptions.
+
+    Examples
+    --------
+    >>> from isolitmus.checker.prove.arguments import Question
+    >>> from isolitmus.specs import level, protocol, scope
+    >>> question = Question(protocol("locking-read-committed"), level("row-once"))
+    >>> attempt_scan_proof(question, scope("fixed-keys")).statements
+    'statements that do not change the keys of by_id (id)'
+    """
+    return ProofAttempt(
+        prove_scans(question, inside),
+        inside.name,
+        scope_of_scans(inside),
+        scan_assumptions(question, inside),
+        lambda: outside_of_scans(question),
+    )
 
 
 STAYS = {"(same & scan)": False, "misses": True}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, separate
 from isolitmus.checker.search.separation_result import Separation
@@ -17,10 +17,10 @@ from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from isolitmus.checker.prove.arguments import Question
-    from isolitmus.checker.prove.proof import OutsideTest, Proof
+    from isolitmus.checker.prove.proof import ProofAttempt
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
@@ -118,9 +118,9 @@ def separate_unbounded(
         )
     question = Question(a, b, most, every_version_read)
     budget = budget or Budget()
-    if form.carry_out is not None:
+    if form.prove is not None:
         inside = universe or named_scope(form.universe)
-        tried = _of_scans(question, inside)
+        tried = form.prove(question, inside)
     else:
         inside = universe or named_scope(TABLE)
         tried = _of_tables(question, budget)
@@ -155,7 +155,7 @@ def separate_unbounded(
     )
 
 
-def _certificate(tried: _Tried, number: str) -> Certificate:
+def _certificate(tried: ProofAttempt, number: str) -> Certificate:
     """Return the certificate of a proof."""
     question, steps = tried.proof.question, tried.proof.steps
     refutations = tuple(step.refutation for step in steps if step.refutation is not None)
@@ -178,43 +178,20 @@ def _certificate(tried: _Tried, number: str) -> Certificate:
     )
 
 
-class _Tried(NamedTuple):
-    """Proof, or an attempt at one."""
-
-    proof: Proof
-    """The proof with its lemmas, proved or not."""
-    universe: str
-    """Search space of the claim."""
-    statements: str
-    """Statements that the claim covers, as text."""
-    assumed: tuple[str, ...]
-    """Assumptions of the proof."""
-    outside: Callable[[], tuple[OutsideTest, ...]]
-    """Function that returns the litmus tests outside of the proof's scope."""
-
-
-def _of_tables(question: Question, budget: Budget) -> _Tried:
+def _of_tables(question: Question, budget: Budget) -> ProofAttempt:
     """Return the attempt of a proof about tables, with its scope and premises."""
-    from isolitmus.checker.prove.proof import outside_tests, prove, scope_of_statements
+    from isolitmus.checker.prove.proof import (
+        ProofAttempt,
+        outside_tests,
+        prove,
+        scope_of_statements,
+    )
 
     proof = prove(question, budget=budget)
-    return _Tried(
+    return ProofAttempt(
         proof,
         TABLE,
         scope_of_statements(proof.premises),
         tuple(premise.sentence for premise in proof.premises),
         lambda: outside_tests(question, proof.premises),
-    )
-
-
-def _of_scans(question: Question, inside: Scope) -> _Tried:
-    """Return the attempt of a proof about scans, with its scope and assumptions."""
-    from isolitmus.checker.prove import scan_proof as scans
-
-    return _Tried(
-        scans.prove_scans(question, inside),
-        inside.name,
-        scans.scope_of_scans(inside),
-        scans.scan_assumptions(question, inside),
-        lambda: scans.outside_of_scans(question),
     )

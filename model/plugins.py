@@ -56,7 +56,7 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "claims": "isolitmus.checker.render.claims:CLAIMS",
     },
     "renderer": {
-        "Interleavings.text": "isolitmus.checker.render.search_results:interleavings_text",
+        "Interleavings.text": "isolitmus.checker.render.interleavings:interleavings_text",
     },
     "Spark job": {
         "audit": "isolitmus.pipeline.audit_job:open_audit",

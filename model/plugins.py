@@ -55,6 +55,7 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "anomalies": "isolitmus.specs.files.catalogue_titles:ANOMALIES",
         "claims": "isolitmus.checker.render.claims:CLAIMS",
     },
+    "instance": {"delta": "isolitmus.checker.delta.instance:DELTA"},
     "renderer": {
         "Interleavings.text": "isolitmus.checker.render.interleavings:interleavings_text",
     },

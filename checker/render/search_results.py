@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.verdicts import because, other_ways, serial_words, view_words
 from isolitmus.checker.universes.abstract import NAMES
-from isolitmus.model.display import count_of, first_lines
+from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.files.catalogue import protocol
 

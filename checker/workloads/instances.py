@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["INSTANCES", "Instances", "Participant", "value_bounds"]
 
 INSTANCES: Registry[InstanceBuilder] = Registry(
-    "instance",
-    {"delta": "isolitmus.checker.delta.instance:DELTA"},
-    {"databricks": "delta", "delta-rs": "delta"},
+    "instance", {"databricks": "delta", "delta-rs": "delta"}
 )
 """Constructors of instances by format; the formats of Delta's log share one."""
 

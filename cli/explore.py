@@ -29,11 +29,11 @@ from isolitmus.cli.output import (
     warn,
 )
 from isolitmus.conformance.engines import open_engine, refuse_unable
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.exploration import EACH, split_batches
 from isolitmus.specs import protocol as read_protocol
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.evidence_files import ExplorationEvidence
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named, formats

@@ -44,7 +44,6 @@ from isolitmus.cli.workload_options import (
     TableFolder,
     choose_workload,
 )
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.specs import protocol
 from isolitmus.specs.disk.output_files import write_whole
@@ -133,7 +132,7 @@ def robust(
     chosen = choose_workload(jobs, ddl, table, run, within)
     workload = chosen.workload
     unders = (
-        [protocol(name) for name in format_named(DELTA).protocols]
+        [protocol(name) for name in format_named(workload.format).protocols]
         if level is None
         else [choose_protocol(workload, level, UNKNOWN)]
     )

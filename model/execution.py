@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.display import ReadableRepr, count_of, first_lines
 
@@ -195,7 +194,7 @@ class Execution(ReadableRepr):
 
     events: tuple[Event, ...]
     states: tuple[Database, ...]
-    format: str = DELTA
+    format: str
     schedule: Schedule | None = None
     """Steps that were executed; None if their order is unknown."""
 

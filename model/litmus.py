@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.defaults import DELTA
+from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.display import Command, ReadableRepr
 from isolitmus.model.toml_text import (
     inline_table,
@@ -208,7 +208,7 @@ class Litmus(ReadableRepr):
     """Path of the file; None if the test was generated."""
     clients: Mapping[str, ClientSettings] = field(default_factory=dict)
     """Clients of the transactions that are more than a statement."""
-    format: str = DELTA
+    format: str = field(kw_only=True)
     """Name of the format of its statements (``model.format``)."""
     postconditions: Mapping[str, str] = field(default_factory=dict)
     """Conditions at the end, by name: queries that must return no row."""
@@ -290,7 +290,7 @@ def litmus_lines(test: Litmus) -> Iterator[str]:
     For transactions in SQL, not for raw transactions.
     """
     yield from _head(test)
-    if test.format != DELTA:
+    if test.format != "delta":  # the format of a file that names none
         yield f"format   = {quoted(test.format)}"
     yield f"schedule = {quoted(str(test.schedule))}"
     for name, schema in test.tables.items():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.display import ReadableRepr, count_of, text_digest
 from isolitmus.model.run import SILENT
@@ -54,7 +53,7 @@ class Matrix(ReadableRepr):
     """Statements by name."""
     text: str = ""
     """Text of the file, as its author wrote it."""
-    format: str = DELTA
+    format: str = field(kw_only=True)
     """Format of the tables."""
 
     def __str__(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr, count_of, first_lines, text_digest
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ class Scope(ReadableRepr):
     """Path of the file; None if the scope was generated."""
     jobs: Mapping[str, str] = field(default_factory=dict)
     """Names of statements, by their text; others are named by their operation."""
-    format: str = DELTA
+    format: str = field(kw_only=True)
     """Name of the format of its statements (``model.format``)."""
     scan: str | tuple[str, ...] = ()
     """Index that its readers scan, if statements are scans (``model.litmus``)."""

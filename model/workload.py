@@ -254,8 +254,10 @@ class Workload(ReadableRepr):
     apart: frozenset[tuple[str, str]] = frozenset()
     """Pairs of jobs whose runs never overlap, in both directions; a job may be paired with itself.
     """
+    format: str = field(kw_only=True)
+    """Name of the format of the tables that jobs write to (``model.format``)."""
     formats: Mapping[str, str] = field(default_factory=dict)
-    """Format of each table that is not a Delta table; jobs only read them."""
+    """Format of each table that has another one; jobs only read them."""
     distinct: tuple[str, ...] = ()
     """Parameters whose values differ in any two concurrent runs."""
     left_out: tuple[Assumption, ...] = ()

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.execution import Event
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
 
@@ -107,6 +107,7 @@ class BruteForce:
                 test = Litmus(
                     "small", "", "", self.work.tables, inits, transactions,
                     Schedule.parse("first.start second first.commit", transactions),
+                    format=self.work.format,
                 )  # fmt: skip
                 exception = self._end(test, under)[0]
                 if exception is None:
@@ -116,6 +117,7 @@ class BruteForce:
                 again = Litmus(
                     "small", "", "", self.work.tables, inits, transactions,
                     Schedule.parse("second first", transactions),
+                    format=self.work.format,
                 )  # fmt: skip
                 found.setdefault(exception, {}).setdefault(self._end(again, under)[1], test)
         return found

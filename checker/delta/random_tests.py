@@ -287,7 +287,7 @@ def table_tests(
     schedule = draw(schedules(list(named), of))
     into = tuple(read_statement(f"INSERT INTO t VALUES {row}", schemas) for row in inits)
     clients = {name: ClientSettings(session=session) for name, session in of.items()}
-    return Litmus("drawn", "", "", schemas, into, named, schedule, clients=clients)
+    return Litmus("drawn", "", "", schemas, into, named, schedule, clients=clients, format="delta")
 
 
 READS = (

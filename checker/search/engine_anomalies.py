@@ -13,9 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.run_result import RunResult, run
-from isolitmus.checker.search.separation import separate
+from isolitmus.checker.search.separation import format_of, separate
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
@@ -101,7 +100,7 @@ def anomaly_cell(
     if showing:
         condition = "; ".join(dict.fromkeys(test.when for test in showing))
         return AnomalyCell(row, anomaly, "if", condition, (*_run_evidence(row, showing), *absence))
-    seen = format_named(catalogue.protocol(row.protocol).format or DELTA).unsearched
+    seen = format_named(format_of(catalogue.protocol(row.protocol))).unsearched
     return AnomalyCell(row, anomaly, "not seen" if seen else "no", "", absence)
 
 
@@ -169,7 +168,7 @@ def _absence(
 ) -> Iterator[Evidence]:
     """Yield the evidence that an anomaly does not occur: a proof, a search, or interleavings."""
     protocol = catalogue.protocol(row.protocol)
-    form = format_named(protocol.format or DELTA)
+    form = format_named(format_of(protocol))
     if form.interleave is not None:
         for test in tests:
             litmus = catalogue.litmus(test.litmus)

@@ -20,10 +20,9 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, judge_commit, missing_names
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.search.separation import ABSTRACT, separate
+from isolitmus.checker.search.separation import ABSTRACT, format_of, separate
 from isolitmus.checker.universes import abstract
 from isolitmus.model.budget import Budget
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import TextResult
 from isolitmus.model.errors import Ended, IsolitmusError, LitmusError, Refused, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
@@ -331,7 +330,7 @@ def find_kills(mutant: Mutant, tests: Iterable[AskedTest]) -> Iterator[Kill]:
 
 def _tests(spec: Spec) -> Iterator[Litmus | HistoryTest]:
     """Yield the catalogue's tests that apply to a spec, abstract histories first."""
-    form = format_named(spec.format or DELTA)
+    form = format_named(format_of(spec))
     tests = map(litmus, litmus_names(form.log))
     for test in sorted(tests, key=lambda test: isinstance(test, Litmus)):
         if isinstance(test, Litmus) or not PACKAGE.is_commit_check(spec):
@@ -447,7 +446,7 @@ def _universes(spec: Spec) -> list[Any]:
     They are the abstract histories, if they have all names it needs, and its format's default
     tables.
     """
-    form = format_named(spec.format or DELTA)
+    form = format_named(format_of(spec))
     tables = [named_scope(form.universe)] if form.universe else [None]
     if not spec.needs <= abstract.available_names(spec):
         return tables

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -28,7 +28,6 @@ from isolitmus.checker.universes.catalogue_histories import shipped_history, shi
 from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
 from isolitmus.checker.universes.tables import Witnesses, of_format
 from isolitmus.model.budget import Budget
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST
@@ -49,7 +48,15 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["ABSTRACT", "TABLE", "find_triviality", "same_format", "scope_words", "separate"]
+__all__ = [
+    "ABSTRACT",
+    "TABLE",
+    "find_triviality",
+    "format_of",
+    "same_format",
+    "scope_words",
+    "separate",
+]
 
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"
@@ -225,7 +232,7 @@ def _certified(
 
 
 def same_format(*specs: SpecLike) -> str:
-    """Return the table format of the specs.
+    """Return the table format of the specs; that of search space TABLE if they are levels.
 
     Raises
     ------
@@ -243,7 +250,17 @@ def same_format(*specs: SpecLike) -> str:
             f"{parts}: no history is of both, since a commit does not do the same in both; compare"
             " protocols of one format, or one with a level"
         )
-    return next(iter(named), DELTA)
+    return next(iter(named), None) or _usual_format()
+
+
+def format_of(one: Spec) -> str:
+    """Return the format of a protocol; for a level, that of search space TABLE."""
+    return one.format or _usual_format()
+
+
+@cache
+def _usual_format() -> str:
+    return named_scope(TABLE).format
 
 
 def scope_words(scope: Scope) -> str:

@@ -9,8 +9,7 @@ shrinks to a test that a person can read, save and replay on Spark.
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
@@ -24,7 +23,6 @@ from isolitmus.checker.delta.random_tests import (
     tables,
     transactions,
 )
-from isolitmus.checker.locking.random_tests import is_executable, session_tests
 from isolitmus.checker.strategies.abstract_histories import (
     HistoryConstraints,
     any_histories,
@@ -32,38 +30,33 @@ from isolitmus.checker.strategies.abstract_histories import (
 )
 from isolitmus.checker.strategies.level_tests import (
     ROWS,
-    BetweenLevels,
+    between_levels,
     draw_between,
+    fails_when_drawn,
     note_coverage,
     note_overlap,
+    without_level,
 )
-from isolitmus.checker.strategies.session_strategies import SessionDomain
 from isolitmus.checker.strategies.table_strategies import TableDomain
-from isolitmus.checker.strategies.workload_strategies import WorkloadDomain
-from isolitmus.model.errors import IsolitmusError, LitmusError
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.schema import Schema
 from isolitmus.specs.files.catalogue import spec
-from isolitmus.specs.files.workload_sources import as_workload
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.model.history import History
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.sql.values import Value
-    from isolitmus.model.workload import Workload
-    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+    from isolitmus.specs.files.spec_catalogue import SpecLike
 
 __all__ = [
     "COLUMNS",
     "histories",
     "is_readable",
-    "jobs",
     "litmus_tests",
-    "locking_tests",
     "note_coverage",
     "predicates",
     "schedules",
@@ -81,48 +74,7 @@ PLAIN = (
 """Statements on ``t``, few of which suffice to cause most anomalies."""
 
 
-THREE_ROWS = "CREATE TABLE t (id INT, k INT, v INT)"
-BOTH = {"by_id": "id", "by_k": "k"}
-AT_ROWS = (
-    "SELECT id, k, v FROM t WHERE k > 0",
-    "UPDATE t SET k = 30 WHERE id = 1",
-    "UPDATE t SET v = v + 10 WHERE id = 1",
-    "INSERT INTO t VALUES (2, 1, 0)",
-    "DELETE FROM t WHERE id = 1",
-)
-"""Statements of sessions, few of which suffice to cause most anomalies."""
-ROWS_OF_THREE = ("(1, 10, 1)", "(2, 20, 2)", "(3, 30, 3)")
-
-
-P = ParamSpec("P")
-Drawn = TypeVar("Drawn")
-
-
-def _fails_when_drawn(
-    strategy_of: Callable[P, SearchStrategy[Drawn]],
-) -> Callable[P, SearchStrategy[Drawn]]:
-    """Return the function with its IsolitmusError raised in the test that draws.
-
-    A decorator ``@given(litmus_tests(…))`` is executed when a file is imported. An error there
-    would keep every other test of the file from being collected.
-    """
-
-    @wraps(strategy_of)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> SearchStrategy[Drawn]:
-        try:
-            return strategy_of(*args, **kwargs)
-        except IsolitmusError as error:
-            problem = error
-
-        def fail() -> SearchStrategy[Drawn]:
-            raise problem
-
-        return st.deferred(fail)
-
-    return wrapped
-
-
-@_fails_when_drawn
+@fails_when_drawn
 def litmus_tests(
     *,
     table: str | Schema | None = None,
@@ -190,7 +142,7 @@ def litmus_tests(
     >>> print(find(tests, lambda test: True).schedule)
     t1.start t2.start t2.commit t1.commit
     """
-    asked = _asked(level, forbidden_by)
+    asked = between_levels(level, forbidden_by)
     if table is None and asked is None:
         return table_tests(
             least=least, most=most, partitioned=partitioned, tracked=tracked, sessions=sessions
@@ -207,151 +159,6 @@ def litmus_tests(
     return draw_between(asked, own, lists, cores, least=least, most=most)
 
 
-@_fails_when_drawn
-def jobs(
-    workload: Workload | NameOrPath,
-    *,
-    values: Mapping[str, Sequence[Value]] | None = None,
-    rows: Mapping[str, SearchStrategy[str]] | None = None,
-    level: SpecLike | None = None,
-    forbidden_by: SpecLike | None = None,
-    least: int = 2,
-    most: int = 3,
-) -> SearchStrategy[Litmus]:
-    """Return a strategy for litmus tests, without expectations, whose transactions are job runs.
-
-    Each run has parameter values that satisfy the workload's conditions, and runs overlap only
-    where the workload allows it. A failing example shrinks to the fewest runs and rows, of the jobs
-    that come first, and prints as a litmus file.
-
-    With ``level`` and ``forbidden_by``, the runs grow around the counterexamples of ``robust`` if
-    it decides the promise, else around the tests that ``separate`` finds.
-
-    Parameters
-    ----------
-    workload : Workload, str or path
-        Workload, or its file or name.
-    values : mapping of str to sequence, optional
-        Values by parameter name. By default the values that the statements name, the neighbours of
-        those in conditions, and a few others.
-    rows : mapping of str to SearchStrategy, optional
-        Strategy for rows by table name, as VALUES has them: ``(1, 'mon')``. By default rows of the
-        same values and of those of the parameters.
-    level, forbidden_by : str, path or Spec, optional
-        As in ``litmus_tests``.
-    least, most : int
-        Least and greatest number of runs.
-
-    Raises
-    ------
-    IsolitmusError
-        When a test is drawn: if the workload, the values or the rows are invalid, or if no test
-        that meets ``level`` and ``forbidden_by`` is known or exists.
-
-    Examples
-    --------
-    >>> from hypothesis import find
-    >>> tests = jobs("shop", values={"customer": [7]})
-    >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
-    DELETE FROM orders WHERE customer = 7 AND day < DATE '2026-01-02'
-    """
-    jobs = as_workload(workload)
-    if jobs.unread:
-        raise LitmusError(f"a statement is not understood: {jobs.unread[0]}")
-    own = WorkloadDomain(jobs, values or {}, rows or {})
-    runs = own.runs.flatmap(lambda run: st.lists(run, min_size=least, max_size=most))
-    asked = _asked(level, forbidden_by)
-    if asked is None:
-        return st.builds(own.litmus, runs, st.lists(own.rows, max_size=ROWS)).map(note_overlap)
-    cores = [] if asked.forbidden_by is None else own.cores(asked, least=least, most=most)
-    return draw_between(asked, own, runs, cores, least=least, most=most)
-
-
-@_fails_when_drawn
-def locking_tests(
-    *,
-    table: str | Schema | None = None,
-    index: Mapping[str, str] | None = None,
-    statements: Sequence[str | SearchStrategy[str]] = (),
-    rows: SearchStrategy[str] | None = None,
-    level: SpecLike | None = None,
-    forbidden_by: SpecLike | None = None,
-    least: int = 2,
-    most: int = 3,
-) -> SearchStrategy[Litmus]:
-    """Return a strategy for litmus tests of format locking, without expectations.
-
-    Transactions may stop at a row of a scan, and may roll back. By default there are three rows and
-    two indexes, and transactions of one or two statements. Without a level, every database protocol
-    can execute the drawn tests.
-
-    If the result depends on which of two sessions is faster, ``run`` raises SeveralRuns, which
-    holds all possible ``runs``.
-
-    Parameters
-    ----------
-    table : str or Schema, optional
-        Table to use, as its CREATE TABLE statement declares it. Each transaction is then one of the
-        ``statements``, and its scan uses any of the indexes or none.
-    index : mapping of str to str, optional
-        Indexes of the table, as a litmus file has them.
-    statements : sequence of str or SearchStrategy
-        SQL texts, or strategies that draw SQL texts.
-    rows, level, forbidden_by : optional
-        As in ``litmus_tests``.
-    least, most : int
-        Least and greatest number of transactions.
-
-    Examples
-    --------
-    >>> from hypothesis import find
-    >>> tests = locking_tests(
-    ...     table="CREATE TABLE cases (id INT, day INT)",
-    ...     index={"by_day": "day"},
-    ...     statements=[
-    ...         "UPDATE cases SET day = 30 WHERE id = 1",
-    ...         "SELECT count(*) FROM cases WHERE day > 0",
-    ...     ],
-    ...     level="locking-read-committed",
-    ...     forbidden_by="row-once",
-    ... )
-    >>> [one.sql for one in find(tests, lambda test: True).transactions.values()]
-    ['UPDATE cases SET day = 30 WHERE id = 1', 'SELECT count(*) FROM cases WHERE day > 0']
-    """
-    asked = _asked(level, forbidden_by)
-    if table is None and asked is None:
-        return session_tests(most).filter(lambda test: len(test.transactions) >= least)
-    own = SessionDomain.of(
-        THREE_ROWS if table is None else table,
-        BOTH if index is None and table is None else index or {},
-        statements or (AT_ROWS if table is None else ()),
-        st.sampled_from(ROWS_OF_THREE) if rows is None and table is None else rows,
-    )
-    lists = st.lists(own.sessions(), min_size=least, max_size=most)
-    if asked is None:
-        inits = st.lists(own.rows, min_size=1, max_size=ROWS, unique=True)
-        return st.builds(own.litmus, lists, inits).filter(is_executable)
-    cores = [] if asked.forbidden_by is None else own.cores(asked, least=least)
-    return draw_between(asked, own, lists, cores, least=least, most=most)
-
-
-def _asked(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLevels | None:
-    """Return the constraints on the drawn tests, or None if there are none."""
-    if level is None:
-        if forbidden_by is not None:
-            raise _without_level(forbidden_by)
-        return None
-    return BetweenLevels(spec(level), None if forbidden_by is None else spec(forbidden_by))
-
-
-def _without_level(forbidden_by: SpecLike) -> IsolitmusError:
-    """Return the error for ``forbidden_by`` without ``level``."""
-    return IsolitmusError(
-        f"forbidden_by is {str(forbidden_by)[:60]!r} without a level that admits;"
-        " level='read-committed' would be one"
-    )
-
-
 def _any_table(*, partitioned: bool, tracked: bool) -> TableDomain:
     """Return the table ``t`` with statements of every kind, those that conflict most first."""
     schema = Schema("t", COLUMNS, ("part",) if partitioned else ())
@@ -361,7 +168,7 @@ def _any_table(*, partitioned: bool, tracked: bool) -> TableDomain:
     return TableDomain(schema, st.one_of(st.sampled_from(plain), others), rows_of_t(), plain)
 
 
-@_fails_when_drawn
+@fails_when_drawn
 def histories(
     *,
     level: SpecLike | None = None,
@@ -411,7 +218,7 @@ def histories(
             least=least, most=most, keys=keys, predicates=predicates, observed=observed
         )
     if level is None:
-        raise _without_level(forbidden_by or "")
+        raise without_level(forbidden_by or "")
     if predicates or observed:
         raise IsolitmusError(
             "predicates and observed are drawn without a level; leave them out, or level"

@@ -9,8 +9,8 @@ still admit and forbid as required, so a failing example shrinks to one of the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Generic, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from hypothesis import HealthCheck, Phase, event, given, reject, seed, settings
 from hypothesis import strategies as st
@@ -32,7 +32,7 @@ from isolitmus.specs.files.scope_file import SCOPE
 from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import NoReturn
 
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -47,14 +47,17 @@ __all__ = [
     "BetweenLevels",
     "SmallestTest",
     "TestDomain",
+    "between_levels",
     "complete_test",
     "draw_between",
+    "fails_when_drawn",
     "note_coverage",
     "note_overlap",
     "read_times",
     "samples",
     "search_smallest",
     "too_few_tests",
+    "without_level",
 ]
 
 SECONDS = 60.0
@@ -70,6 +73,31 @@ CHANGES = 3
 """Maximal number of changes drawn for a smallest test."""
 Part = TypeVar("Part")
 Drawn = TypeVar("Drawn")
+P = ParamSpec("P")
+
+
+def fails_when_drawn(
+    strategy_of: Callable[P, SearchStrategy[Drawn]],
+) -> Callable[P, SearchStrategy[Drawn]]:
+    """Return the function with its IsolitmusError raised in the test that draws.
+
+    A decorator ``@given(litmus_tests(…))`` is executed when a file is imported. An error there
+    would keep every other test of the file from being collected.
+    """
+
+    @wraps(strategy_of)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> SearchStrategy[Drawn]:
+        try:
+            return strategy_of(*args, **kwargs)
+        except IsolitmusError as error:
+            problem = error
+
+        def fail() -> SearchStrategy[Drawn]:
+            raise problem
+
+        return st.deferred(fail)
+
+    return wrapped
 
 
 class TestDomain(Protocol[Part]):
@@ -134,6 +162,23 @@ class BetweenLevels(NamedTuple):
             return other is None or isinstance(judge_candidate(test, execution, other), Forbidden)
         except IsolitmusError:  # an unsupported part: neither is known
             return False
+
+
+def between_levels(level: SpecLike | None, forbidden_by: SpecLike | None) -> BetweenLevels | None:
+    """Return the constraints on the drawn tests, or None if there are none."""
+    if level is None:
+        if forbidden_by is not None:
+            raise without_level(forbidden_by)
+        return None
+    return BetweenLevels(spec(level), None if forbidden_by is None else spec(forbidden_by))
+
+
+def without_level(forbidden_by: SpecLike) -> IsolitmusError:
+    """Return the error for ``forbidden_by`` without ``level``."""
+    return IsolitmusError(
+        f"forbidden_by is {str(forbidden_by)[:60]!r} without a level that admits;"
+        " level='read-committed' would be one"
+    )
 
 
 def draw_between(
@@ -265,6 +310,8 @@ def search_smallest(
     statements: Iterable[Statement],
     rows: Sequence[Statement],
     most: int,
+    *,
+    form: str,
 ) -> Iterator[Litmus]:
     """Yield the smallest test of these statements that lies between the levels.
 
@@ -284,6 +331,8 @@ def search_smallest(
         Statements that insert the initial rows.
     most : int
         Greatest number of transactions.
+    form : str
+        Format of the tests.
 
     Raises
     ------
@@ -300,7 +349,7 @@ def search_smallest(
             f"no test of these statements is known that {asked.level.name} admits and"
             f" {asked.forbidden_by.name} forbids: none of them changes rows as a search can follow"
         )
-    first = search(_scope(tables, usable, rows, most))
+    first = search(_scope(tables, usable, rows, most, form))
     if not isinstance(first.litmus, Litmus):
         raise IsolitmusError(
             f"no test of these statements is known that {first.a} admits and {first.b} forbids,"
@@ -308,7 +357,7 @@ def search_smallest(
         )
     yield first.litmus
     if first.serial is not None and not first.serial.unexplained:
-        other = search(_scope(tables, usable[:FEW], rows, most), unexplained=True)
+        other = search(_scope(tables, usable[:FEW], rows, most, form), unexplained=True)
         if isinstance(other.litmus, Litmus):
             yield other.litmus
 
@@ -318,6 +367,7 @@ def _scope(
     statements: Sequence[Statement],
     rows: Sequence[Statement],
     most: int,
+    form: str,
 ) -> Scope:
     """Return the scope of these statements, on tables with none, one or all of these rows."""
     inits = ((), tuple(rows), *((row,) for row in rows[:ROWS]))
@@ -326,6 +376,7 @@ def _scope(
         tuple((one,) * LARGEST for one in statements if not isinstance(one, Read)),
         tuple(one for one in statements if isinstance(one, Read)),
         tuple(range(1, min(most, LARGEST) + 1)),
+        format=form,
     )  # fmt: skip
 
 
@@ -426,9 +477,9 @@ def note_coverage(done: RunResult, *levels: SpecLike) -> RunResult:
     --------
     >>> from hypothesis import given, settings
     >>> from isolitmus.checker import run
-    >>> from isolitmus.checker.strategies import jobs, note_coverage
+    >>> from isolitmus.checker.strategies import litmus_tests, note_coverage
     >>> @settings(max_examples=5)
-    ... @given(jobs("shop"))
+    ... @given(litmus_tests())
     ... def all_end(test):
     ...     assert note_coverage(run(test, "delta-serializable")).run.transactions
     >>> all_end()

@@ -1,6 +1,6 @@
 """Hypothesis strategies for sessions in format locking: stops at rows, commits, rollbacks.
 
-The table is one that the caller declares.
+The table is one that the caller declares, or one of three rows.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from hypothesis import strategies as st
 
 from isolitmus.checker.execution.commit_loop import initial_stages
 from isolitmus.checker.locking.query_plans import scanned_tables_of
+from isolitmus.checker.locking.random_tests import is_executable, session_tests
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.strategies.level_tests import (
+    ROWS,
     SECONDS,
     BetweenLevels,
     SmallestTest,
+    between_levels,
     complete_test,
+    draw_between,
+    fails_when_drawn,
     samples,
     too_few_tests,
 )
@@ -47,18 +52,32 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.sql.statement import Statement
+    from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["SessionDomain", "SessionPart"]
+__all__ = ["SessionDomain", "SessionPart", "locking_tests"]
 
 FORM = "locking"
 FACTOR = 10
 """Time units between two steps of a smallest test."""
 SAMPLES = 8
 """Number of statements drawn from strategies to search for the smallest tests."""
-ROWS = 24
+SAMPLED_ROWS = 24
 """Number of rows that are drawn for the search."""
 FEW = 5
 """Up to so many rows, every pair is tried as a table; with more rows, only neighbours."""
+
+
+THREE_ROWS = "CREATE TABLE t (id INT, k INT, v INT)"
+BOTH = {"by_id": "id", "by_k": "k"}
+AT_ROWS = (
+    "SELECT id, k, v FROM t WHERE k > 0",
+    "UPDATE t SET k = 30 WHERE id = 1",
+    "UPDATE t SET v = v + 10 WHERE id = 1",
+    "INSERT INTO t VALUES (2, 1, 0)",
+    "DELETE FROM t WHERE id = 1",
+)
+"""Statements of sessions, few of which suffice to cause most anomalies."""
+ROWS_OF_THREE = ("(1, 10, 1)", "(2, 20, 2)", "(3, 30, 3)")
 
 
 class SessionPart(NamedTuple):
@@ -241,7 +260,7 @@ class SessionDomain:
 
     def _starts(self) -> list[list[str]]:
         """Return initial tables: each drawn row alone, and pairs that the table can hold."""
-        known = sorted(samples(self.rows, ROWS), key=lambda row: "NULL" in row)
+        known = sorted(samples(self.rows, SAMPLED_ROWS), key=lambda row: "NULL" in row)
         form, schemas = format_named(FORM), {self.schema.name: self._schema}
         found: list[list[str]] = []
         pairs = permutations(known, 2) if len(known) <= FEW else pairwise(known)
@@ -287,3 +306,71 @@ def _sessions(draw: DrawFn, own: SessionDomain) -> SessionPart:
     end = ".rollback" if draw(st.integers(0, 5)) == 5 else ".commit"
     stops = ((at, f".scan[{stop}]"),) if stop else ()
     return SessionPart(sql, scan, (*stops, (at + gap, "[1]"), (at + 2 * gap, end)))
+
+
+@fails_when_drawn
+def locking_tests(
+    *,
+    table: str | Schema | None = None,
+    index: Mapping[str, str] | None = None,
+    statements: Sequence[str | SearchStrategy[str]] = (),
+    rows: SearchStrategy[str] | None = None,
+    level: SpecLike | None = None,
+    forbidden_by: SpecLike | None = None,
+    least: int = 2,
+    most: int = 3,
+) -> SearchStrategy[Litmus]:
+    """Return a strategy for litmus tests of format locking, without expectations.
+
+    Transactions may stop at a row of a scan, and may roll back. By default there are three rows and
+    two indexes, and transactions of one or two statements. Without a level, every database protocol
+    can execute the drawn tests.
+
+    If the result depends on which of two sessions is faster, ``run`` raises SeveralRuns, which
+    holds all possible ``runs``.
+
+    Parameters
+    ----------
+    table : str or Schema, optional
+        Table to use, as its CREATE TABLE statement declares it. Each transaction is then one of the
+        ``statements``, and its scan uses any of the indexes or none.
+    index : mapping of str to str, optional
+        Indexes of the table, as a litmus file has them.
+    statements : sequence of str or SearchStrategy
+        SQL texts, or strategies that draw SQL texts.
+    rows, level, forbidden_by : optional
+        As in ``litmus_tests``.
+    least, most : int
+        Least and greatest number of transactions.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> tests = locking_tests(
+    ...     table="CREATE TABLE cases (id INT, day INT)",
+    ...     index={"by_day": "day"},
+    ...     statements=[
+    ...         "UPDATE cases SET day = 30 WHERE id = 1",
+    ...         "SELECT count(*) FROM cases WHERE day > 0",
+    ...     ],
+    ...     level="locking-read-committed",
+    ...     forbidden_by="row-once",
+    ... )
+    >>> [one.sql for one in find(tests, lambda test: True).transactions.values()]
+    ['UPDATE cases SET day = 30 WHERE id = 1', 'SELECT count(*) FROM cases WHERE day > 0']
+    """
+    asked = between_levels(level, forbidden_by)
+    if table is None and asked is None:
+        return session_tests(most).filter(lambda test: len(test.transactions) >= least)
+    own = SessionDomain.of(
+        THREE_ROWS if table is None else table,
+        BOTH if index is None and table is None else index or {},
+        statements or (AT_ROWS if table is None else ()),
+        st.sampled_from(ROWS_OF_THREE) if rows is None and table is None else rows,
+    )
+    lists = st.lists(own.sessions(), min_size=least, max_size=most)
+    if asked is None:
+        inits = st.lists(own.rows, min_size=1, max_size=ROWS, unique=True)
+        return st.builds(own.litmus, lists, inits).filter(is_executable)
+    cores = [] if asked.forbidden_by is None else own.cores(asked, least=least)
+    return draw_between(asked, own, lists, cores, least=least, most=most)

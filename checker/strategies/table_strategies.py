@@ -54,6 +54,7 @@ __all__ = [
     "values_for",
 ]
 
+FORM = "delta"
 FRACTION = re.compile(r"[0-9]*\.[0-9]+")
 
 SAMPLES = 12
@@ -157,6 +158,7 @@ class TableDomain:
             {name: one.statement for name, one in named.items()},
             schedule_at({name: one.times for name, one in named.items()}, sessions),
             clients={name: ClientSettings(session=session) for name, session in sessions.items()},
+            format=FORM,
         )  # fmt: skip
 
     @property
@@ -200,7 +202,7 @@ class TableDomain:
         more = self.transactions()
         known = list(statements.values())
         found = []
-        for test in search_smallest(asked, self.schemas, known, inits, most):
+        for test in search_smallest(asked, self.schemas, known, inits, most, form=FORM):
             times = read_times(test)
             core = SmallestTest(
                 tuple(

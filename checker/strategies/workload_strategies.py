@@ -16,9 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypothesis import strategies as st
 
 from isolitmus.checker.strategies.level_tests import (
+    ROWS,
     SECONDS,
     SmallestTest,
+    between_levels,
     complete_test,
+    draw_between,
+    fails_when_drawn,
+    note_overlap,
     read_times,
     samples,
     search_smallest,
@@ -27,13 +32,14 @@ from isolitmus.checker.strategies.level_tests import (
 from isolitmus.checker.strategies.table_strategies import constants_in, table_rows_for, values_for
 from isolitmus.checker.universes.schedule_times import Times, schedule_at
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError, UndeterminedError, near
+from isolitmus.model.errors import IsolitmusError, LitmusError, UndeterminedError, near
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.expression import TRUE, And, ColumnRef, Const, In, conjuncts, walk
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import cast_value
-from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.files.workload_sources import as_workload
+from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.parameters import CLOCKS, bind_text, is_unnamed, one_line
 from isolitmus.specs.sql.statements import read_statement
 
@@ -48,8 +54,9 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
     from isolitmus.model.workload import Job, JobStatement, Workload
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["WorkloadDomain"]
+__all__ = ["WorkloadDomain", "jobs"]
 
 LOOKED_AT = 20_000
 """Maximal number of parameter values tried to find those that a job's ``where`` admits."""
@@ -253,7 +260,7 @@ class WorkloadDomain:
         return Litmus(
             "drawn", f"Runs of {self.workload.name}", "", self.workload.tables,
             tuple(map(self._statement, inits)), transactions, schedule_at(times, sessions),
-            clients=clients,
+            clients=clients, format=self.workload.format,
         )  # fmt: skip
 
     def later(self, part: _Run, by: int) -> _Run:
@@ -378,7 +385,8 @@ class WorkloadDomain:
                     known.setdefault(statement.sql, (job, values))
         statements = list(map(self._statement, known))
         inits = [self._statement(row) for row in samples(self.rows, SAMPLES)]
-        for test in search_smallest(asked, self.workload.tables, statements, inits, most):
+        tables, form = self.workload.tables, self.workload.format
+        for test in search_smallest(asked, tables, statements, inits, most, form=form):
             times = read_times(test)
             runs = tuple(
                 _around(*known[one.sql], 0, times[name]) for name, one in test.transactions.items()
@@ -435,6 +443,66 @@ class WorkloadDomain:
         if sql not in self.read:
             self.read[sql] = read_statement(sql, self.workload.tables, opaque=True)
         return self.read[sql]
+
+
+@fails_when_drawn
+def jobs(
+    workload: Workload | NameOrPath,
+    *,
+    values: Mapping[str, Sequence[Value]] | None = None,
+    rows: Mapping[str, SearchStrategy[str]] | None = None,
+    level: SpecLike | None = None,
+    forbidden_by: SpecLike | None = None,
+    least: int = 2,
+    most: int = 3,
+) -> SearchStrategy[Litmus]:
+    """Return a strategy for litmus tests, without expectations, whose transactions are job runs.
+
+    Each run has parameter values that satisfy the workload's conditions, and runs overlap only
+    where the workload allows it. A failing example shrinks to the fewest runs and rows, of the jobs
+    that come first, and prints as a litmus file.
+
+    With ``level`` and ``forbidden_by``, the runs grow around the counterexamples of ``robust`` if
+    it decides the promise, else around the tests that ``separate`` finds.
+
+    Parameters
+    ----------
+    workload : Workload, str or path
+        Workload, or its file or name.
+    values : mapping of str to sequence, optional
+        Values by parameter name. By default the values that the statements name, the neighbours of
+        those in conditions, and a few others.
+    rows : mapping of str to SearchStrategy, optional
+        Strategy for rows by table name, as VALUES has them: ``(1, 'mon')``. By default rows of the
+        same values and of those of the parameters.
+    level, forbidden_by : str, path or Spec, optional
+        As in ``litmus_tests``.
+    least, most : int
+        Least and greatest number of runs.
+
+    Raises
+    ------
+    IsolitmusError
+        When a test is drawn: if the workload, the values or the rows are invalid, or if no test
+        that meets ``level`` and ``forbidden_by`` is known or exists.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> tests = jobs("shop", values={"customer": [7]})
+    >>> print(find(tests, lambda test: "erase" in test.transactions).transactions["erase"].sql)
+    DELETE FROM orders WHERE customer = 7 AND day < DATE '2026-01-02'
+    """
+    jobs = as_workload(workload)
+    if jobs.unread:
+        raise LitmusError(f"a statement is not understood: {jobs.unread[0]}")
+    own = WorkloadDomain(jobs, values or {}, rows or {})
+    runs = own.runs.flatmap(lambda run: st.lists(run, min_size=least, max_size=most))
+    asked = between_levels(level, forbidden_by)
+    if asked is None:
+        return st.builds(own.litmus, runs, st.lists(own.rows, max_size=ROWS)).map(note_overlap)
+    cores = [] if asked.forbidden_by is None else own.cores(asked, least=least, most=most)
+    return draw_between(asked, own, runs, cores, least=least, most=most)
 
 
 def _any_run(domain: JobChoices) -> SearchStrategy[_Run]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from isolitmus.checker.execution.commit_loop import NO_OP
 from isolitmus.checker.judge.matrix_semantics import Matrices
 from isolitmus.checker.solver.smt import fast_z3
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import SpecError
 from isolitmus.model.format import never_retries
 from isolitmus.model.spec import Fold
@@ -350,7 +349,8 @@ class SymbolicFrame:
         if (
             not self.alone
             or relation is None
-            or format_named(spec.format or DELTA).retries is never_retries
+            or spec.format is None
+            or format_named(spec.format).retries is never_retries
         ):
             return stop
         bits, _ = self._folded(spec)

@@ -21,7 +21,6 @@ from isolitmus.checker.execution.serial_orders import explain_serially
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import Refused
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec_algebra import without_silences
@@ -94,7 +93,7 @@ def shipped_run(
     *,
     unexplained: bool = False,
     sessions: bool = True,
-    format: str = DELTA,  # noqa: A002 as in a protocol's text
+    format: str,  # noqa: A002 as in a protocol's text
 ) -> ShippedTest | None:
     """Return the smallest table test whose run ``a`` admits, with every commit, and ``b`` forbids.
 
@@ -119,7 +118,8 @@ def shipped_run(
     Examples
     --------
     >>> from isolitmus.specs import level, protocol
-    >>> shipped_run(protocol("delta-serializable"), level("log-serializable")).transactions
+    >>> a, b = protocol("delta-serializable"), level("log-serializable")
+    >>> shipped_run(a, b, format="delta").transactions
     2
     """
     admits, permits = compile_spec(a), compile_spec(without_silences(b))

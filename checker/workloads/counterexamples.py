@@ -33,8 +33,8 @@ from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files.catalogue import level
-from isolitmus.specs.sql.binding import bind_job_statement
 from isolitmus.specs.sql.definitions import restored_version
+from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.parameters import bound_literals, one_line
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class CounterexampleDraft:
                 ordered = self._in_file_order(inits)
                 yield Litmus(
                     "example", title, "", self._tables(inits), ordered, made, schedule,
-                    clients=clients,
+                    clients=clients, format=self.cast.workload.format,
                 )  # fmt: skip
 
     def _in_file_order(self, inits: Iterable[Statement]) -> tuple[Statement, ...]:

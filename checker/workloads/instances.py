@@ -12,7 +12,6 @@ from isolitmus.checker.templates.statement_shapes import StatementShape, shape_o
 from isolitmus.checker.templates.statement_template import Template, are_same
 from isolitmus.checker.workloads.pair_prediction import pair_names
 from isolitmus.checker.workloads.table_alterations import table_alterations
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.registry import Registry
 from isolitmus.model.sql.expression import Const
@@ -182,7 +181,7 @@ class Instances:
         template = Template(statement.statement, self.workload.tables, terms)
         assert self.alterations is not None
         altering = self.alterations.get(template.target.name, ()) if template.target else ()
-        build = INSTANCES.named(DELTA).instance
+        build = INSTANCES.named(self.workload.format).instance
         return build(template, tuple(statement.let.values()), statement.reads, altering)
 
     def playing(self, role: Participant, statement: JobStatement, name: str) -> Participant:

@@ -19,7 +19,6 @@ from isolitmus.checker.workloads.repairs import (
     price_repairs,
     separated_jobs,
 )
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.invariant import GroupLimit
 from isolitmus.model.sql.expression import IsNull, Not, walk
@@ -80,8 +79,8 @@ def find_invariant_repairs(broken: InvariantAnswer, given: Sequence[Invariant]) 
 
 
 def _levels(broken: InvariantAnswer, start: _Changed) -> Iterator[Repair]:
-    """Yield the other protocols of Delta under which the invariant is kept."""
-    for other in format_named(DELTA).protocols:
+    """Yield the other protocols of the format under which the invariant is kept."""
+    for other in format_named(start.workload.format).protocols:
         if other != broken.protocol:
             answer = start.answer(replace(broken, protocol=other))
             if (repair := start.repair(broken, answer)) is not None:

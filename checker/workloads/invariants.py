@@ -42,7 +42,6 @@ from isolitmus.checker.workloads.simple_examples import QuestionSolver
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.budget import Budget
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.invariant import GroupLimit, Invariant, Reference, Total
@@ -331,7 +330,7 @@ def decide_jobs(
         if promise not in PROMISES:
             raise IsolitmusError(f"unknown promise '{promise}'{near(promise, PROMISES)}")
     jobs = as_workload(jobs)
-    names = format_named(DELTA).protocols if level is None else (level,)
+    names = format_named(jobs.format).protocols if level is None else (level,)
     levels = [choose_protocol(jobs, name) for name in names]
     invariants = chosen_invariants(jobs, keeps)
     return (

@@ -27,7 +27,6 @@ from isolitmus.checker.workloads.pair_prediction import (
 from isolitmus.checker.workloads.printed_tests import printed_test_problem
 from isolitmus.checker.workloads.table_alterations import leave_out_failing
 from isolitmus.model.budget import Budget
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Read, Update
@@ -285,7 +284,7 @@ def predict_workload(
 
 def _engine(spec: Spec, workload: Workload) -> str:
     """Return the engine that the protocol models, with differences on Databricks, if any."""
-    if spec.format != DELTA:
+    if spec.format != workload.format:
         return f"{spec.title} ({spec.name})"
     told = f"open-source Delta Lake {RELEASE} on Spark ({spec.name})"
     rows = [one.name for one in workload.tables.values() if one.clustered_by or one.vectors]

@@ -21,7 +21,6 @@ from isolitmus.checker.solver.smt import ask_solver
 from isolitmus.checker.workloads.pair_prediction import FAILS
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import PROMISES, decide_all, decide_robustness
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert, Merge
@@ -103,7 +102,7 @@ class JobChange:
 def job_changes(workload: Workload | NameOrPath, under: SpecLike) -> Iterator[JobChange]:
     """Yield candidate changes of a workload; their effect is not predicted yet."""
     workload, under = as_workload(workload), named(under)
-    for other in format_named(DELTA).protocols:
+    for other in format_named(workload.format).protocols:
         spec = named(other)
         if other != under.name:
             yield JobChange(level_title(spec), workload, spec)
@@ -388,8 +387,8 @@ def _jobs(workload: Workload, meeting: PairPrediction) -> Pair:
 
 
 def _levels(broken: Robustness) -> Iterator[Repair]:
-    """Yield the other protocols of Delta under which the promise is proved."""
-    for other in format_named(DELTA).protocols:
+    """Yield the other protocols of the format under which the promise is proved."""
+    for other in format_named(broken.workload.format).protocols:
         if other != broken.protocol:
             spec = named(other)
             costs = _null_costs(broken, decide_robustness(broken.workload, spec, broken.promise))

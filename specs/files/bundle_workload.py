@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.model.workload import Workload
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.projects.databricks_bundle import Bundle, BundleTask
 

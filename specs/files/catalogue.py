@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped_files
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_catalogue import (
     databricks_protocol,
     every_level,

@@ -21,8 +21,8 @@ from isolitmus.specs.disk.repository import (
     is_sql,
     read_inside,
 )
+from isolitmus.specs.files.declared_tables import read_declared_table
 from isolitmus.specs.files.ignore_comments import read_ignore_comments
-from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.project_sources import find_project
 from isolitmus.specs.files.sql_jobs import (
     files_workload,

@@ -36,7 +36,7 @@ def read_matrix(text: str, name: str, path: Path | None = None) -> Matrix:
         document.get("layouts", dict),
         document.get("statements", dict),
         text,
-        read_format(document).name,
+        format=read_format(document).name,
     )
     if not isinstance(made.tables.get("t"), dict):
         document.refuse("[tables] has no table t, which the layouts are of")

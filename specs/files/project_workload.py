@@ -29,7 +29,7 @@ from isolitmus.specs.projects.relation_names import (
 )
 from isolitmus.specs.sql.invariants import read_invariants_of
 from isolitmus.specs.sql.job_statements import creates_table
-from isolitmus.specs.sql.merged_queries import selected_rows
+from isolitmus.specs.sql.selected_rows import selected_rows
 from isolitmus.specs.sql.uninterpreted_sources import kept_tree, written_tables
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from isolitmus.model.invariant import Invariant
     from isolitmus.model.schema import Column
     from isolitmus.model.workload import StandIn, Workload
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.projects.dbt_manifest import DeclaredInvariant

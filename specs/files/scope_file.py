@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.disk.input_files import shipped_files
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_catalogue import protocol_names
 from isolitmus.specs.files.table_file import read_scan, read_table, read_tables
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
@@ -99,8 +99,8 @@ def read_scope(text: str, name: str, path: Path | None = None) -> Scope:
         text,
         path,
         {s.sql: job for job, each in zip(named, statements, strict=False) for s in each},
-        form.name,
         read_scan(varied, schemas),
+        format=form.name,
     )
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.model.anomaly import plain_name
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
 from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.registries.formats import FORMATS, format_named, log_of_format
 

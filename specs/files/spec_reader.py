@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.model.errors import SpecError, near
 from isolitmus.model.vocabulary import relations_of, sets_of
 from isolitmus.specs.disk.input_files import HOME, is_there, read_text, real_path

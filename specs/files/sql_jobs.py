@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.files.job_schedule import JobSchedule
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.projects.databricks_notebook import NotebookText

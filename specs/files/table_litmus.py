@@ -13,7 +13,6 @@ from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.litmus import CacheTable, Litmus
@@ -21,6 +20,7 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Block, Read, untracked_queries
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import cast_value
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.expectations import Expected, read_expectations
 from isolitmus.specs.files.raw_file import read_raw_table
 from isolitmus.specs.files.table_file import read_table, read_tables
@@ -147,7 +147,7 @@ def build_litmus(document: Node, name: str, path: Path | None = None) -> Litmus:
     )
     return Litmus(
         name, title, source, schemas, inits[0], transactions, schedule, expect, tags,
-        document.source.text, path, clients, form.name, postconditions,
+        document.source.text, path, clients, postconditions, format=form.name,
     )  # fmt: skip
 
 

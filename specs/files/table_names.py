@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.model.workload import UnreadTable
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.sql.relations import DefinedRelation
 
 __all__ = [

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, SqlError, UnknownName, near
@@ -27,6 +26,7 @@ from isolitmus.model.sql.query import items_of, source_tables
 from isolitmus.model.sql.statement import Block
 from isolitmus.specs.disk.input_files import STATEMENTS, TRANSACTIONS
 from isolitmus.specs.files.client_file import CLIENT, apply_confs, read_client, read_confs
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.raw_file import RAW_KEYS, read_raw, read_target, refuse_raw_combination
 from isolitmus.specs.files.schema_versions import only_add_columns, reachable_tables, resolve_late
 from isolitmus.specs.files.table_file import read_plan

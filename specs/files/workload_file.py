@@ -12,15 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.model.assumption import Assumption, AssumptionKind
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.workload import Job, QueryText, StandIn, Workload
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
+from isolitmus.specs.files.declared_tables import refuse_differing
+from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.job_keys import not_null_in, types_in
 from isolitmus.specs.files.job_reader import SHOWN, JobReader
 from isolitmus.specs.files.job_schedule import JobSchedule, read_apart
-from isolitmus.specs.files.logged_tables import refuse_differing
 from isolitmus.specs.files.reading_cache import (
     CachedJobReader,
     cached_reading,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from isolitmus.model.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.model.workload import JobStatement, UnreadTable
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
     from isolitmus.specs.files.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.specs.files.table_ddl import TableDeclaration
@@ -519,7 +519,7 @@ def build_workload(
             **{one.schema.name: QueryText(one.query) for one in reader.sources if one.query},
         },
         uncertain=dict(reader.branches), full_names=names.renamed,
-        not_null=not_null_in(common),
+        not_null=not_null_in(common), format=DELTA,
     )  # fmt: skip
 
 

@@ -7,15 +7,14 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.model.workload import Workload
 from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_path, shipped_files
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
 from isolitmus.specs.files.catalogue import databricks_protocol, protocol, protocols
 from isolitmus.specs.files.catalogue_titles import Description, of_files
+from isolitmus.specs.files.declared_tables import read_declared_table
 from isolitmus.specs.files.job_schedule import find_settings_table, read_job_schedule
-from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.project_sources import find_project
 from isolitmus.specs.files.sql_jobs import (
     files_workload,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Spec
     from isolitmus.model.workload import JobStatement
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.files.recorded_functions import FunctionRunner
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
@@ -215,9 +214,8 @@ def choose_protocol(
     if level is not None and not isinstance(level, str):
         return protocol(level)
     wanted = level or of.level or "Serializable"
-    settings = {
-        protocol(name).setting.rpartition("= ")[2]: name for name in format_named(DELTA).protocols
-    }
+    known = format_named(of.format).protocols
+    settings = {protocol(name).setting.rpartition("= ")[2]: name for name in known}
     folded = {setting.lower(): name for setting, name in settings.items()}
     name = databricks_protocol(folded.get(wanted.lower(), wanted))
     if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.defaults import DELTA
 from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "format_named", "formats", "log_of_format", "offer"]
 
-LOGS = {"databricks": DELTA, "delta-rs": DELTA}
+LOGS = {"databricks": "delta", "delta-rs": "delta"}
 """Log of each built-in format whose log is not named after it; known without importing them."""
 
 

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.workload import StandIn
-from isolitmus.specs.sql.source_text import DIALECT
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.schema import Schema
 
-__all__ = ["merge_source", "selected_rows"]
+__all__ = ["is_every_column", "merge_source"]
 
 PLAIN = ("expressions", "from_", "where", "with_")
 """Parts of a query that selects rows of one source."""
@@ -27,66 +24,6 @@ UNMERGED = (
     exp.AggFunc, exp.Window, exp.Query, exp.Anonymous, exp.UDTF, exp.Rand, exp.Uuid, exp.Star,
 )  # fmt: skip
 """Parts of an item that depend on more than its row, or that Spark does not evaluate twice."""
-
-
-def selected_rows(query: exp.Expr, schemas: Mapping[str, Schema]) -> StandIn | None:
-    """Return the rows of a table that a query selects, if it shows their columns by their names.
-
-    A condition ``run = :run`` on the last column of the table selects the rows of a run.
-
-    Examples
-    --------
-    >>> from sqlglot import parse_one
-    >>> from isolitmus.model.schema import Column, Schema
-    >>> tables = {"s": Schema("s", (Column("id", "INT"), Column("run", "BIGINT")))}
-    >>> selected_rows(parse_one("SELECT id FROM s WHERE id > 1"), tables)
-    StandIn(table='s', run='', where='id > 1')
-    >>> selected_rows(parse_one("SELECT id FROM s WHERE run = :run AND id > 1"), tables)
-    StandIn(table='s', run='run', where='id > 1')
-    >>> selected_rows(parse_one("SELECT id + 1 AS id FROM s"), tables) is None
-    True
-    """
-    source = query.args.get("from_") if isinstance(query, exp.Select) else None
-    known = {name.lower(): name for name in schemas}
-    if source is None or any(value for key, value in query.args.items() if key not in PLAIN[:3]):
-        return None
-    table = source.this
-    if isinstance(table, exp.Subquery) and not table.args.get("pivots"):
-        whole = _is_every(query.expressions) and query.args.get("where") is None
-        return selected_rows(table.this, schemas) if whole else None
-    if not isinstance(table, exp.Table) or table.name.lower() not in known:
-        return None
-    for item in query.expressions:
-        inner = item.unalias()
-        same = isinstance(inner, exp.Column) and inner.name.lower() == item.alias_or_name.lower()
-        if not _is_every([item]) and not same:
-            return None
-    where = query.args.get("where")
-    name = known[table.name.lower()]
-    if where is None:
-        return StandIn(name)
-    condition = where.this.copy()
-    if condition.find(exp.Query) is not None:
-        return None
-    for column in condition.find_all(exp.Column):
-        column.set("table", None)
-    run = schemas[name].columns[-1].name
-    parts = [*condition.flatten(unnest=False)] if isinstance(condition, exp.And) else [condition]
-    of_run = [part for part in parts if _is_of_run(part, run)]
-    rest = [part for part in parts if not _is_of_run(part, run)]
-    if len(of_run) > 1 or any(part.find(exp.Placeholder) is not None for part in rest):
-        return None
-    return StandIn(name, run if of_run else "", " AND ".join(part.sql(DIALECT) for part in rest))
-
-
-def _is_of_run(part: exp.Expr, run: str) -> bool:
-    """Return whether a condition is that a column has the value of a parameter."""
-    return (
-        isinstance(part, exp.EQ)
-        and isinstance(part.this, exp.Column)
-        and part.this.name.lower() == run.lower()
-        and isinstance(part.expression, exp.Placeholder)
-    )
 
 
 def merge_source(
@@ -123,7 +60,7 @@ def merge_source(
     if not isinstance(source.this, exp.Table | exp.Subquery):
         return None
     items: dict[str, exp.Expr] | None = None
-    if not _is_every(inner.expressions):
+    if not is_every_column(inner.expressions):
         items = {}
         for item in inner.expressions:
             if not isinstance(item, exp.Alias | exp.Column) or item.find(*UNMERGED) is not None:
@@ -154,7 +91,7 @@ def merge_source(
     return found
 
 
-def _is_every(items: list[exp.Expr]) -> bool:
+def is_every_column(items: list[exp.Expr]) -> bool:
     """Return whether a list of a SELECT is ``*`` alone."""
     star = items[0] if len(items) == 1 else None
     return isinstance(star, exp.Star) and not any(star.args.values())
@@ -170,7 +107,7 @@ def _replace_columns(
 
     Without items, the columns of the inner query are those of its source.
     """
-    if _is_every(query.expressions):
+    if is_every_column(query.expressions):
         if items is not None:
             listed = [exp.alias_(exp.column(key, table=name), key) for key in items]
             query.set("expressions", listed)

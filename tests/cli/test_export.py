@@ -187,7 +187,7 @@ def test_names_of_transactions_are_none_that_python_or_the_file_has(name):
     statement = test.transactions["insert"]
     changed = Litmus(
         "named", "", "", test.tables, test.init, {name: statement},
-        type(test.schedule).parse(name, {name}),
+        type(test.schedule).parse(name, {name}), format=test.format,
     )  # fmt: skip
     for form in ("pytest", "pyspark"):
         tree = ast.parse(export_tests([(changed, WEAK)], form))

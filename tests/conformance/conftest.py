@@ -44,6 +44,7 @@ def make():
             init=tuple(statement(sql, "t") for sql in init),
             transactions={name: statement(sql, "t") for name, sql in transactions.items()},
             schedule=Schedule.parse(schedule, transactions),
+            format="delta",
         )
 
     return build

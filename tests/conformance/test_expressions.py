@@ -82,7 +82,7 @@ def test_spark_gives_what_the_model_gives(session):
     names = list(TYPES)
     inits = (read_statement(f"INSERT INTO t VALUES ({'), ('.join(VALUES)})", {"t": TABLE}),)
     read = {"r": read_statement("SELECT i FROM t", {"t": TABLE})}
-    test = Litmus("e", "", "", {"t": TABLE}, inits, read, Schedule.parse("r", read))
+    test = Litmus("e", "", "", {"t": TABLE}, inits, read, Schedule.parse("r", read), format="delta")
     with make_tables(test, "Serializable", session) as tables:
         spark = tables.client("t")
         spark.sql(inits[0].sql).collect()

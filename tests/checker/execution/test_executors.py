@@ -32,7 +32,14 @@ def after(sql, tables=T, init=TWO):
     """The table after a statement, by both executors."""
     named = {"a": read_statement(sql, tables)}
     test = Litmus(
-        "both", "", "", tables, (read_statement(init, tables),), named, Schedule.parse("a", named)
+        "both",
+        "",
+        "",
+        tables,
+        (read_statement(init, tables),),
+        named,
+        Schedule.parse("a", named),
+        format="delta",
     )
     one, other = (executor(test).after(("a",)) for executor in (ModelExecutor, DuckExecutor))
     assert (one is None) == (other is None)
@@ -267,7 +274,7 @@ def test_duckdb_misses_no_row_of_its_own_transaction():
     init = tuple(
         read_statement(f"INSERT INTO t VALUES ({row})", T) for row in ("0, 0, 0", "1, 1, 0")
     )
-    test = Litmus("own", "", "", T, init, named, Schedule.parse("a b", named))
+    test = Litmus("own", "", "", T, init, named, Schedule.parse("a b", named), format="delta")
     own = ModelExecutor(test).after(("a", "b"))
     for _ in range(30):  # all of them miss it by chance once in five thousand times
         theirs = DuckExecutor(test).after(("a", "b"))

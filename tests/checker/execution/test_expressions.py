@@ -23,7 +23,7 @@ def both(sql, tables, init):
     """The tables after a statement, by the model and by DuckDB; None where it fails."""
     named = {"a": read_statement(sql, tables)}
     inits = tuple(read_statement(text, tables) for text in init)
-    test = Litmus("both", "", "", tables, inits, named, Schedule.parse("a", named))
+    test = Litmus("both", "", "", tables, inits, named, Schedule.parse("a", named), format="delta")
     one, other = (executor(test).after(("a",)) for executor in (ModelExecutor, DuckExecutor))
     assert (one is None) == (other is None), (sql, init, one, other)
     assert one is None or same_bag(one["r"], other["r"]), (sql, init, one["r"], other["r"])

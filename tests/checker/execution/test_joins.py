@@ -41,7 +41,7 @@ def after(sql, inits=INITS):
     """The table after a statement, by both executors."""
     named = {"w": read_statement(sql, TABLES)}
     before = tuple(read_statement(text, TABLES) for text in inits)
-    test = Litmus("both", "", "", TABLES, before, named, Schedule.parse("w", named))
+    test = Litmus("both", "", "", TABLES, before, named, Schedule.parse("w", named), format="delta")
     one, other = (executor(test).after(("w",)) for executor in (ModelExecutor, DuckExecutor))
     assert one is not None
     assert other is not None

@@ -40,7 +40,7 @@ def execute_both(sql, inits, *, dynamic=False):
         statement = replace(statement, options=replace(statement.options, dynamic=True))
     before = tuple(read_statement(text, TABLES) for text in inits)
     named = {"w": statement}
-    test = Litmus("both", "", "", TABLES, before, named, Schedule.parse("w", named))
+    test = Litmus("both", "", "", TABLES, before, named, Schedule.parse("w", named), format="delta")
     return [executor(test).after(("w",)) for executor in (ModelExecutor, DuckExecutor)]
 
 

@@ -7,14 +7,10 @@ from hypothesis import Phase, example, find, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.strategies import (
-    histories,
-    jobs,
-    litmus_tests,
-    locking_tests,
-    note_coverage,
-)
+from isolitmus.checker.strategies import histories, litmus_tests, note_coverage
 from isolitmus.checker.strategies import level_tests as drawn_tests
+from isolitmus.checker.strategies.session_strategies import locking_tests
+from isolitmus.checker.strategies.workload_strategies import jobs
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs.files.litmus_file import read_litmus

@@ -10,7 +10,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker import run
-from isolitmus.checker.strategies import jobs
+from isolitmus.checker.strategies.workload_strategies import jobs
 from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import decide_robustness
 from isolitmus.model.errors import IsolitmusError

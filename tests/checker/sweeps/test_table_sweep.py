@@ -175,7 +175,10 @@ def kept(inside, n, protocol, judged):
             whole = delta_frame(events, reasons=False)
             for level, admits in zip(tally[1], judges, strict=True):
                 tally[1][level] += not admits(whole)
-            executor = ModelExecutor(Litmus("", "", "", inside.tables, init, transactions, Schedule(())))  # fmt: skip
+            empty = Litmus(
+                "", "", "", inside.tables, init, transactions, Schedule(()), format=inside.format
+            )
+            executor = ModelExecutor(empty)
             bags = [{name: table.rows() for name, table in state.items()} for state in states]
             names = [[e.name for e in events[:v] if e.version is not None] for v in range(n + 1)]
             tally[2] += not all(

@@ -23,7 +23,7 @@ from isolitmus.model.sql.statement import Restore
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
-from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
 ALTERING = (
@@ -168,7 +168,8 @@ def assert_always(work, under: str) -> None:
 
 def _events(work, inits, made, words, under):
     """The events of a schedule; None if it cannot be executed."""
-    test = Litmus("small", "", "", work.tables, inits, made, Schedule.parse(words, made))
+    schedule = Schedule.parse(words, made)
+    test = Litmus("small", "", "", work.tables, inits, made, schedule, format=work.format)
     try:
         events = {event.name: event for event in execute(test, protocol(under)).events}
     except IsolitmusError:

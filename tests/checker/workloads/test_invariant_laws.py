@@ -18,7 +18,7 @@ from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import protocol
 from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.sql.binding import bind_job_statement
+from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
 PROTOCOLS = ("delta-serializable", "delta-write-serializable")
@@ -217,7 +217,15 @@ def brute_force(work, spec, draw, many):
         words = " ".join((*mine[:at], around, *mine[at + 1 :]))
         schedule = Schedule.parse(words, transactions)
         test = Litmus(
-            "drawn", "", "", work.tables, tuple(init), transactions, schedule, clients=clients
+            "drawn",
+            "",
+            "",
+            work.tables,
+            tuple(init),
+            transactions,
+            schedule,
+            clients=clients,
+            format=work.format,
         )
         try:
             done = execute(test, spec)

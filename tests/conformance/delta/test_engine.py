@@ -234,6 +234,7 @@ def test_several_tables_share_one_history(session):
         init=(Insert("INSERT INTO b VALUES (7)", "b", ()),),
         transactions=transactions,
         schedule=Schedule.parse("skew.start other reader skew.commit", transactions),
+        format="delta",
     )
     run = replay(litmus, SERIALIZABLE, session)
     assert outcomes(run) == dict.fromkeys(transactions, "committed")

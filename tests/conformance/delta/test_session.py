@@ -163,7 +163,7 @@ table = Schema("t", (Column("id", "INT"),))
 parked, other = Delete("DELETE FROM t", "t", None), Insert(sys.argv[1], "t", ())
 schedule = Schedule.parse("parked.start other parked.commit", {"parked", "other"})
 litmus = Litmus(
-    "script", "", "", {"t": table}, (), {"parked": parked, "other": other}, schedule
+    "script", "", "", {"t": table}, (), {"parked": parked, "other": other}, schedule, format="delta"
 )
 with open_session() as session:
     print(session.directory, session.jvm.java.lang.ProcessHandle.current().pid(), flush=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.files.logged_tables import read_declared_table
+from isolitmus.specs.files.declared_tables import read_declared_table
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.files.workload_sources import workload
 

@@ -10,9 +10,9 @@ from isolitmus.checker.workloads.prediction import predict_workload
 from isolitmus.checker.workloads.robustness import decide_all
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
+from isolitmus.specs.files.declared_tables import read_declared_table
 from isolitmus.specs.files.function_records import FunctionRecord
 from isolitmus.specs.files.function_targets import FunctionTarget, program_words
-from isolitmus.specs.files.logged_tables import read_declared_table
 from isolitmus.specs.files.sql_jobs import split_statements
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.workload_sources import workload

@@ -9,7 +9,8 @@ from isolitmus.model.errors import SqlError
 from isolitmus.model.schema import Column, Schema
 from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.sql.common_tables import inline_with
-from isolitmus.specs.sql.merged_queries import merge_source, selected_rows
+from isolitmus.specs.sql.merged_queries import merge_source
+from isolitmus.specs.sql.selected_rows import selected_rows
 from isolitmus.specs.sql.uninterpreted_sources import statement_tree
 
 TABLES = {

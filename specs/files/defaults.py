@@ -1,0 +1,10 @@
+"""Default values of files."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["DELTA"]
+
+DELTA: Literal["delta"] = "delta"
+"""Format of a file that names none."""

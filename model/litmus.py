@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.display import Command, ReadableRepr
 from isolitmus.model.toml_text import (
     inline_table,
@@ -216,8 +215,6 @@ class Litmus(ReadableRepr):
     @property
     def opaque(self) -> frozenset[str]:
         """Tables whose rows cannot be read, because their files do not exist."""
-        from isolitmus.model.delta.raw_transaction import Raw
-
         raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
         listed = [name for name, schema in self.tables.items() if schema.files]
         return frozenset((*listed, *(t.target for t in raw if t.adds)))
@@ -225,8 +222,6 @@ class Litmus(ReadableRepr):
     @property
     def raw(self) -> bool:
         """True if some transaction is a raw one, which no SQL may follow."""
-        from isolitmus.model.delta.raw_transaction import Raw
-
         return any(isinstance(t, Raw) for t in self.transactions.values())
 
     def client(self, transaction: str) -> ClientSettings:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from isolitmus.model.assumption import Assumption
     from isolitmus.model.workload import Workload
+    from isolitmus.specs.files.declared_tables import LoggedDeclaration
     from isolitmus.specs.files.job_schedule import JobSchedule
-    from isolitmus.specs.files.logged_tables import LoggedDeclaration
     from isolitmus.specs.files.reading_cache import ReadingStore
 
 __all__ = ["BUNDLE", "DBT", "KINDS", "ProjectSources", "WorkloadKind", "find_project"]

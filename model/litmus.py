@@ -215,6 +215,8 @@ class Litmus(ReadableRepr):
     @property
     def opaque(self) -> frozenset[str]:
         """Tables whose rows cannot be read, because their files do not exist."""
+        from isolitmus.model.delta.raw_transaction import Raw
+
         raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
         listed = [name for name, schema in self.tables.items() if schema.files]
         return frozenset((*listed, *(t.target for t in raw if t.adds)))
@@ -222,6 +224,8 @@ class Litmus(ReadableRepr):
     @property
     def raw(self) -> bool:
         """True if some transaction is a raw one, which no SQL may follow."""
+        from isolitmus.model.delta.raw_transaction import Raw
+
         return any(isinstance(t, Raw) for t in self.transactions.values())
 
     def client(self, transaction: str) -> ClientSettings:

@@ -13,26 +13,26 @@ if TYPE_CHECKING:
     from isolitmus.checker.execution.conflict_matrix import predict_cells as matrix
     from isolitmus.checker.execution.dependency_graph import graph
     from isolitmus.checker.execution.run_result import run
-    from isolitmus.checker.lint.linter import lint_paths as lint
     from isolitmus.checker.search.lattice_search import compare
     from isolitmus.checker.search.separation import separate
     from isolitmus.checker.sweeps.table_sweep import sweep
-    from isolitmus.checker.workloads.invariants import decide_jobs as robust
-    from isolitmus.checker.workloads.prediction import predict_workload as predict
+    from isolitmus.claims.claim_evidence import verify_claims as claims
     from isolitmus.conformance.agreement import explore
-    from isolitmus.conformance.claim_evidence import verify_claims as claims
     from isolitmus.conformance.delta.engine import replay
     from isolitmus.conformance.delta.session import open_session
     from isolitmus.conformance.engines import open_engine
     from isolitmus.conformance.python_export import export_tests as export
     from isolitmus.conformance.racing.interleavings import interleave
     from isolitmus.conformance.racing.races import race
+    from isolitmus.jobs.invariants.invariants import decide_jobs as robust
+    from isolitmus.jobs.lint.linter import lint_paths as lint
+    from isolitmus.jobs.predict.prediction import predict_workload as predict
+    from isolitmus.jobs.readers.workload_sources import workload
     from isolitmus.model.budget import Budget
     from isolitmus.model.history import History
     from isolitmus.model.litmus import Litmus
     from isolitmus.pipeline.sweep_report import sum_tables as report
     from isolitmus.specs.files.catalogue import level, litmus, protocol, scope, spec
-    from isolitmus.specs.files.workload_sources import workload
     from isolitmus.specs.registries.engines import install_engine as install
 
 __all__ = [
@@ -75,7 +75,7 @@ HOMES = {
     "Litmus": "model.litmus:Litmus",
     "audit": "checker.auditing.log_audit:audit",
     "check": "checker.checks.history_check:check",
-    "claims": "conformance.claim_evidence:verify_claims",
+    "claims": "claims.claim_evidence:verify_claims",
     "compare": "checker.search.lattice_search:compare",
     "explain": "checker.auditing.diagnosis:explain",
     "explore": "conformance.agreement:explore",
@@ -84,23 +84,23 @@ HOMES = {
     "install": "specs.registries.engines:install_engine",
     "interleave": "conformance.racing.interleavings:interleave",
     "level": "specs.files.catalogue:level",
-    "lint": "checker.lint.linter:lint_paths",
+    "lint": "jobs.lint.linter:lint_paths",
     "litmus": "specs.files.catalogue:litmus",
     "matrix": "checker.execution.conflict_matrix:predict_cells",
     "open_engine": "conformance.engines:open_engine",
     "open_session": "conformance.delta.session:open_session",
-    "predict": "checker.workloads.prediction:predict_workload",
+    "predict": "jobs.predict.prediction:predict_workload",
     "protocol": "specs.files.catalogue:protocol",
     "race": "conformance.racing.races:race",
     "replay": "conformance.delta.engine:replay",
     "report": "pipeline.sweep_report:sum_tables",
-    "robust": "checker.workloads.invariants:decide_jobs",
+    "robust": "jobs.invariants.invariants:decide_jobs",
     "run": "checker.execution.run_result:run",
     "scope": "specs.files.catalogue:scope",
     "separate": "checker.search.separation:separate",
     "spec": "specs.files.catalogue:spec",
     "sweep": "checker.sweeps.table_sweep:sweep",
-    "workload": "specs.files.workload_sources:workload",
+    "workload": "jobs.readers.workload_sources:workload",
 }
 """Module and attribute behind each name."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from recorded import generated
 
 from isolitmus.checker.checks.history_sources import check_files, history_files
-from isolitmus.model.blackbox_history import RegisterHistory
+from isolitmus.histories.readers.blackbox_history import RegisterHistory
 from isolitmus.model.budget import Budget
 from isolitmus.pipeline import check_all, open_spark
 

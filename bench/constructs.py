@@ -17,22 +17,22 @@ from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.checker.workloads.prediction import PairPredictor
-from isolitmus.checker.workloads.table_alterations import leave_out_failing
+from isolitmus.jobs.predict.prediction import PairPredictor
+from isolitmus.jobs.questions.table_alterations import leave_out_failing
+from isolitmus.jobs.readers.sql_jobs import read_job_text
+from isolitmus.jobs.readers.workload_file import build_workload
 from isolitmus.model.errors import IsolitmusError, brief
 from isolitmus.model.sql.expression import Opaque
 from isolitmus.model.sql.query import unknown_parts
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs import protocol
-from isolitmus.specs.files.sql_jobs import read_job_text
 from isolitmus.specs.files.toml_reader import Node, Source
-from isolitmus.specs.files.workload_file import build_workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.checker.workloads.pair_prediction import PairPrediction
-    from isolitmus.model.workload import Workload
+    from isolitmus.jobs.questions.pair_prediction import PairPrediction
+    from isolitmus.jobs.workload import Workload
 
 FILE = Path(__file__).with_name("constructs.toml")
 OBSERVED = Path(__file__).with_name("constructs-on-delta.toml")

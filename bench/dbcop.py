@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from peers import ISOLITMUS, OUT_OF_TIME, PEERS, SECONDS, answer, bincode, run
 
 if TYPE_CHECKING:
-    from isolitmus.model.blackbox_history import RegisterHistory
+    from isolitmus.histories.readers.blackbox_history import RegisterHistory
 
 LEVELS = {
     "read-atomic": "atomic-read",
@@ -166,8 +166,8 @@ def veristrong_verdicts(read: list[RegisterHistory], program: str) -> dict[str, 
 
 def compare(peer: str, program: str, many: int) -> None:
     """Print how many verdicts are right, and what is special about the wrong ones."""
-    from isolitmus.checker.blackbox.judgement import judge_recorded
-    from isolitmus.specs.histories.recorded_history import recorded_history
+    from isolitmus.histories.blackbox.judgement import judge_recorded
+    from isolitmus.histories.readers.recorded_history import recorded_history
 
     draw = random.Random(1)
     with tempfile.TemporaryDirectory() as name:

@@ -12,11 +12,11 @@ import sys
 from time import perf_counter, process_time
 
 from isolitmus.checker.execution.worker_processes import available_cores
-from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.robustness import PROMISES, decide_all
+from isolitmus.jobs.predict.prediction import predict_workload
+from isolitmus.jobs.readers.workload_file import read_workload
+from isolitmus.jobs.readers.workload_sources import workload
+from isolitmus.jobs.robust.robustness import PROMISES, decide_all
 from isolitmus.specs import protocol
-from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.files.workload_sources import workload
 
 SIZES = (2, 5, 10, 20, 50)
 LEVELS = ("delta-serializable", "delta-write-serializable")

@@ -35,7 +35,7 @@ TABLE = "CREATE TABLE {t} (id BIGINT, customer BIGINT, amount INT, day DATE) USI
 PHASES = """
 import json, resource, sys
 from time import process_time
-from isolitmus.cli import lint as command
+from isolitmus.jobs.cli import lint as command
 from isolitmus.cli.main import main
 seconds = {"start": process_time()}
 really, read = command.lint_workload, command.read_lint_sources

@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from isolitmus.checker import run, separate
 from isolitmus.checker.execution.run_diff import run_differences
-from isolitmus.checker.locking.interleavings import count_interleavings
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.conformance.engines import open_engine
+from isolitmus.databases.locking.interleavings import count_interleavings
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import level, litmus, protocol, scope

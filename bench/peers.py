@@ -27,12 +27,12 @@ import numpy as np
 from bulk import plume
 from recorded import generated
 
-from isolitmus.specs.histories.dbcop import EVENT
+from isolitmus.histories.readers.dbcop import EVENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.blackbox_history import RegisterHistory
+    from isolitmus.histories.readers.blackbox_history import RegisterHistory
 
 ISOLITMUS = str(Path(sys.executable).parent / "isolitmus")
 SECONDS, LONG = 60, 10

@@ -19,8 +19,8 @@ from time import process_time
 
 import numpy as np
 
-from isolitmus.checker.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
-from isolitmus.model.blackbox_history import INITIAL, RegisterHistory
+from isolitmus.histories.blackbox.judgement import ORDERED, POLYNOMIAL, judge_recorded
+from isolitmus.histories.readers.blackbox_history import INITIAL, RegisterHistory
 from isolitmus.model.budget import Budget
 
 SIZES = [

@@ -16,10 +16,10 @@ from isolitmus.model.display import ReadableRepr, count_of, first_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.model.delta.data_file import File, FileKey, TableRow
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.schedule import Schedule
     from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.data_file import File, FileKey, TableRow
     from isolitmus.model.sql.types import EvaluationError
     from isolitmus.model.sql.values import Row, Rows
 
@@ -66,7 +66,7 @@ def births(table: str, rows: Iterable[TableRow]) -> tuple[RowWrite, ...]:
 
     Examples
     --------
-    >>> from isolitmus.model.delta.data_file import TableRow
+    >>> from isolitmus.model.sql.data_file import TableRow
     >>> births("t", [TableRow("a.0", "a", (1,))])
     (RowWrite(table='t', id='a.0', before=None, after=(1,)),)
     """

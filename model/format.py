@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.model.budget import Budget
-    from isolitmus.model.delta.data_file import File
     from isolitmus.model.delta.table import TableState
     from isolitmus.model.execution import Database, Effect, Event, Execution
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.schedule import Step
-    from isolitmus.model.schema import Schema
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Clause, Spec
+    from isolitmus.model.sql.data_file import File
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import EvaluationError
     from isolitmus.model.sql.values import Rows

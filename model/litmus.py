@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.history import History
     from isolitmus.model.schedule import Schedule
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.values import Rows, Value
 
@@ -215,7 +215,7 @@ class Litmus(ReadableRepr):
     @property
     def opaque(self) -> frozenset[str]:
         """Tables whose rows cannot be read, because their files do not exist."""
-        from isolitmus.model.delta.raw_transaction import Raw
+        from isolitmus.model.sql.raw_transaction import Raw
 
         raw = [t for t in self.transactions.values() if isinstance(t, Raw)]
         listed = [name for name, schema in self.tables.items() if schema.files]
@@ -224,7 +224,7 @@ class Litmus(ReadableRepr):
     @property
     def raw(self) -> bool:
         """True if some transaction is a raw one, which no SQL may follow."""
-        from isolitmus.model.delta.raw_transaction import Raw
+        from isolitmus.model.sql.raw_transaction import Raw
 
         return any(isinstance(t, Raw) for t in self.transactions.values())
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
 __all__ = ["FRESH", "LARGEST", "Scope", "fresh"]

@@ -22,8 +22,8 @@ from isolitmus.checker.execution.run_diff import run_differences
 from isolitmus.checker.execution.run_result import RunResult, run
 from isolitmus.conformance.agreement import describe_differences
 from isolitmus.conformance.deltalake import RELEASES
-from isolitmus.conformance.derby.server import derby_jars
-from isolitmus.conformance.postgres.server import postgres_programs
+from isolitmus.databases.derby.server import derby_jars
+from isolitmus.databases.postgres.server import postgres_programs
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.catalogue import litmus_names

@@ -1,7 +1,7 @@
 """Statements with relations wherever the grammar allows one, and the record of what was placed.
 
 The drawer knows what it places and nothing of how statements are read: it is the oracle of the
-account of relations (``specs.sql.relation_account``).
+account of relations (``jobs.sql.relation_account``).
 """
 
 from __future__ import annotations

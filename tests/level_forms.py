@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from isolitmus.model.execution import Database, Effect
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
 __all__ = ["FORMS", "Executed", "Reorderings", "StepMemory", "form", "part"]

@@ -1,7 +1,7 @@
 """What the reading of a drawn job has lost of the relations that were placed in it."""
 
+from isolitmus.jobs.sql.relation_account import modelled_scans
 from isolitmus.model.sql.statement import Insert, Replace
-from isolitmus.specs.sql.relation_account import modelled_scans
 
 
 def lost(drawn, work, job="x0"):

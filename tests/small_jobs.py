@@ -6,10 +6,10 @@ import itertools
 from typing import NamedTuple
 
 from isolitmus.checker import separate, sweep
-from isolitmus.checker.workloads.robustness import decide_all
+from isolitmus.jobs.readers.workload_file import read_workload
+from isolitmus.jobs.robust.robustness import decide_all
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.files.workload_file import read_workload
 from isolitmus.specs.sql.parameters import bind_text
 
 PROMISES = ("write-serializable", "log-serializable")

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from isolitmus.checker.blackbox.judgement import judge_recorded
-from isolitmus.model.blackbox_history import COMMITTED, INITIAL, RegisterHistory
+from isolitmus.histories.blackbox.judgement import judge_recorded
+from isolitmus.histories.readers.blackbox_history import COMMITTED, INITIAL, RegisterHistory
 
 KEYS = "xyz"
 

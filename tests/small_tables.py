@@ -11,11 +11,11 @@ from functools import cache
 from itertools import combinations, product
 
 from isolitmus.checker.execution.commit_loop import execute
+from isolitmus.jobs.sql.job_binding import bind_job_statement
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.values import literal
-from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.statements import read_statement
 
 

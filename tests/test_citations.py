@@ -17,14 +17,14 @@ from pathlib import Path
 import pytest
 from level_forms import FORMS
 
-from isolitmus.checker.checks.blackbox_check import ASKED
-from isolitmus.checker.locking.protocol_rules import RANGES, RELEASES, VICTIMS
-from isolitmus.conformance.observations import observations
-from isolitmus.model.claim import cited_claims
+from isolitmus.claims.claim import cited_claims
+from isolitmus.claims.claims_file import claims
+from isolitmus.databases.locking.protocol_rules import RANGES, RELEASES, VICTIMS
+from isolitmus.databases.observations import observations
+from isolitmus.histories.blackbox.check import ASKED
 from isolitmus.model.vocabulary import RELATIONS
 from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import matrices, matrix
-from isolitmus.specs.files.claims_file import claims
 from isolitmus.specs.files.evidence_files import ExplorationEvidence
 from isolitmus.specs.registries.formats import format_named
 

@@ -31,11 +31,11 @@ CONTRACT = next(
 PACKAGES = {"isolitmus", "isolitmus.checker", "isolitmus.model", "isolitmus.specs"}
 """Packages around the core's modules; they import names when these are used."""
 RECORDED = (
-    "isolitmus.checker.blackbox", "isolitmus.checker.checks", "isolitmus.checker.render",
-    "isolitmus.cli", "isolitmus.model.blackbox_history", "isolitmus.model.records",
+    "isolitmus.histories.blackbox", "isolitmus.checker.checks", "isolitmus.checker.render",
+    "isolitmus.cli", "isolitmus.histories.readers.blackbox_history", "isolitmus.model.records",
     "isolitmus.pipeline.result_table", "isolitmus.specs.disk.input_files",
     "isolitmus.specs.disk.output_files", "isolitmus.specs.files.catalogue_titles",
-    "isolitmus.specs.histories",
+    "isolitmus.histories.readers",
 )  # fmt: skip
 """What a check of a recorded history imports besides the core."""
 OF_COMMANDS = {"annotated_doc", "click", "rich", "shellingham", "typer", "typing_extensions"}

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 from typer.main import get_command
 
+from isolitmus.claims import claims_file
 from isolitmus.cli.main import FUNCTIONS, VERBS, VERBS_BY_DOOR, app, main
-from isolitmus.specs.files import claims_file, expectations, matrix_file
+from isolitmus.specs.files import expectations, matrix_file
 
 VERB = get_command(app).get_command
 PAGE = (Path(__file__).parents[1] / "docs" / "interface.md").read_text("utf-8")

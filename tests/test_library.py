@@ -3,8 +3,8 @@
 import pytest
 
 import isolitmus
+from isolitmus.jobs.readers.workload_file import read_workload
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.files.workload_file import read_workload
 
 TEXT = """
 ddl   = "CREATE TABLE t (id INT, day DATE) USING delta PARTITIONED BY (day)"

@@ -17,10 +17,12 @@ from isolitmus.checker.delta import frame as frames
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.render.audit_metrics import METRICS
 from isolitmus.checker.universes import abstract
-from isolitmus.conformance.observations import observation_named, observations
+from isolitmus.databases.observations import observation_named, observations
+from isolitmus.jobs.projects.dbt_manifest import DbtManifest, DbtNode
+from isolitmus.jobs.projects.dbt_writes import STRATEGIES, build_incremental_run
 from isolitmus.model.display import count_of
 from isolitmus.model.litmus import Litmus
-from isolitmus.model.schema import Column, Identity, Schema
+from isolitmus.model.sql.schema import Column, Identity, Schema
 from isolitmus.model.sql.statement import Options
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
 from isolitmus.pipeline.audit_job import AUDITS
@@ -31,8 +33,6 @@ from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.files.catalogue import every_level, litmus_names, matrices, protocols, scopes
 from isolitmus.specs.files.catalogue_titles import names_of_kind
-from isolitmus.specs.projects.dbt_manifest import DbtManifest, DbtNode
-from isolitmus.specs.projects.dbt_writes import STRATEGIES, build_incremental_run
 from isolitmus.specs.registries.engines import engines
 from isolitmus.specs.sql.configuration import MADE, SETTABLE
 from isolitmus.specs.sql.queries import UNMODELLED

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from isolitmus.model.execution import Database, RowRead
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schedule import Step
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
     from isolitmus.model.sql.values import Value
 
 __all__ = ["ScheduleClock", "apply_settings", "confs_in_force", "perform", "serial_effect"]

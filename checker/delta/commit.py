@@ -23,11 +23,11 @@ from isolitmus.checker.delta.raw_transaction import (
     backfill_row_tracking,
     stated_data_file,
 )
-from isolitmus.model.delta.data_file import File
 from isolitmus.model.delta.header import Header
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.sql.data_file import File
 from isolitmus.model.sql.statement import Optimize
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.disk.input_files import ROWS
@@ -36,9 +36,9 @@ from isolitmus.specs.sql.configuration import LEVELS
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from isolitmus.model.delta.data_file import TableRow
     from isolitmus.model.execution import Database, Effect, Event
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import TableRow
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
 CHECKED_BEFORE_DOMAINS = ("ProtocolChangedException", "MetadataChangedException")
@@ -69,7 +69,7 @@ def unfit_level(schema: Schema, taken: Sequence[str] = LEVELS[:1]) -> str:
 
     ``taken`` are the levels that the engine accepts.
 
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> columns = (Column("id", "INT"),)
     >>> unfit_level(Schema("t", columns, properties={"delta.isolationLevel": "serializable"}))
     ''
@@ -227,7 +227,7 @@ def replay_files(state: TableState, done: Effect) -> TableState:
     log replays them; else the change is applied row by row.
 
     >>> from isolitmus.model.execution import Effect, RowWrite
-    >>> from isolitmus.model.delta.data_file import TableRow
+    >>> from isolitmus.model.sql.data_file import TableRow
     >>> a, b = TableRow("a", "", (1,)), TableRow("b", "", (2,))
     >>> state = TableState((File.of("rewritten", (), (b,)),))  # a was deleted in the meantime
     >>> delete = Effect(writes=(RowWrite("t", "b", (2,), None),), removes=frozenset({"both"}),

@@ -36,8 +36,8 @@ from isolitmus.model.sql.evaluation import evaluate, kleene_and, kleene_or, like
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from isolitmus.model.delta.data_file import File
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import File
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row, Value
 
 __all__ = [
@@ -385,7 +385,7 @@ Said = list[tuple[ex.Expr, qu.JoinSource | None]]
 def scan_condition(branch: qu.Joined, side: int) -> tuple[ex.Expr | None, bool]:
     """Return the condition of the scan of one side of a join, and whether it is certain.
 
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t, s = (Schema(name, (Column("id", "INT"), Column("x", "INT"))) for name in "ts")
     >>> def asked(sql):

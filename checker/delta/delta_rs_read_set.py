@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isolitmus.checker.delta.data_skipping import Filters
-    from isolitmus.model.delta.data_file import File
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import FrameBuilder
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import File
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = ["LEVEL_SETS", "READ_SETS", "add_read_sets", "read_set"]
 
@@ -58,8 +58,8 @@ def read_set(statement: st.Statement, schema: Schema, files: Sequence[File]) -> 
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
-    >>> from isolitmus.model.delta.data_file import File, TableRow
+    >>> from isolitmus.model.sql.schema import Column, Schema
+    >>> from isolitmus.model.sql.data_file import File, TableRow
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> file = File.of("f", (), (TableRow("a", "", (1,)),))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database, Effect, Event
     from isolitmus.model.format import Executor, ScopeSolver
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
 __all__ = ["DATABRICKS", "DELTA", "DELTA_RS"]

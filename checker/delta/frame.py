@@ -24,9 +24,9 @@ from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
 from isolitmus.model.delta.header import CONSTRAINT, Header, metadata_clash, protocol_clash
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.nondeterminism import choose
 from isolitmus.model.reason import Reason
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.nondeterminism import choose
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.vocabulary import relations_of
 
@@ -73,7 +73,7 @@ def error_class(exception: str, winner: Footprint, loser: Footprint) -> str | No
     getPrettyPartitionMessage).
 
     >>> from isolitmus.model.delta.footprint import Footprint
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> done = Footprint(Schema("t", (Column("id", "INT"),)), removes=frozenset({"f"}))
     >>> error_class("ConcurrentDeleteDeleteException", done, done)
     'DELTA_CONCURRENT_DELETE_DELETE.WITHOUT_HINT'

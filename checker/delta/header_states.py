@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isolitmus.model.execution import Effect
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
 __all__ = [
@@ -123,7 +123,7 @@ def header_states(schema: Schema, statements: tuple[Statement, ...]) -> HeaderSt
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> alter = read_statement("ALTER TABLE t SET TBLPROPERTIES ('team' = 'us')", {"t": t})
@@ -266,7 +266,7 @@ def alteration_problem(schema: Schema, statement: Statement) -> str | None:
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> drop = read_statement("ALTER TABLE t DROP CONSTRAINT few", {"t": t})

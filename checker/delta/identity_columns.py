@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.delta.snapshot import Snapshot
     from isolitmus.model.delta.header import Metadata
-    from isolitmus.model.schema import Identity, Schema
     from isolitmus.model.sql import statement as st
+    from isolitmus.model.sql.schema import Identity, Schema
     from isolitmus.model.sql.statement import Definition
     from isolitmus.model.sql.values import Row
 
@@ -121,7 +121,7 @@ def sync_identity(snapshot: Snapshot, statement: Definition, name: str, operatio
 def _steps(identity: Identity, value: int) -> int:
     """Return the steps from the start to a value, rounded up; −1 if it is before the start.
 
-    >>> from isolitmus.model.schema import Identity
+    >>> from isolitmus.model.sql.schema import Identity
     >>> [_steps(Identity(True, 10, 5), value) for value in (4, 9, 10, 11, 15)]
     [-1, -1, 0, 1, 1]
     """

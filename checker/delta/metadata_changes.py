@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from isolitmus.checker.delta.identity_columns import sync_identity
 from isolitmus.checker.delta.raw_transaction import with_row_tracking_columns
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.delta.footprint import FILES_ONLY, Actions, Footprint, Settings
 from isolitmus.model.delta.header import (
     ASKING,
@@ -37,17 +36,18 @@ from isolitmus.model.delta.header import (
     needed_features,
 )
 from isolitmus.model.delta.log import LEVEL_KEY
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.delta.table import widen_row
 from isolitmus.model.errors import LitmusError, SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
-from isolitmus.model.schema import Schema
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns_in
+from isolitmus.model.sql.data_file import TableRow
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.raw_transaction import Raw
+from isolitmus.model.sql.schema import Schema
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.sql.configuration import LEVELS, SEVERAL, UPGRADED
 from isolitmus.specs.sql.statements import resolve, resolve_again, syntax_of
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.header import Metadata
     from isolitmus.model.errors import SqlProblem
     from isolitmus.model.execution import Database, Event
-    from isolitmus.model.schema import Column
+    from isolitmus.model.sql.schema import Column
 
 __all__ = [
     "add_definition_reads",
@@ -302,7 +302,7 @@ def definition_row(metadata: Metadata) -> tuple[str, ...]:
     """Return the definition of a table as a row: its columns and constraints.
 
     >>> from isolitmus.model.delta.header import Metadata
-    >>> from isolitmus.model.schema import Column
+    >>> from isolitmus.model.sql.schema import Column
     >>> definition_row(Metadata((Column("id", "INT"),), (), {"delta.constraints.small": "id < 9"}))
     ('id INT', 'CHECK (id < 9)')
     """

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.delta.statement_kinds import statement_kinds
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.statement import Clone, Convert, Create, Definition, Replace, Restore
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.delta.data_skipping import Filters
     from isolitmus.checker.delta.read_set import Access
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 

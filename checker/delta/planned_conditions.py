@@ -4,7 +4,7 @@ Constants are computed when a statement is planned, whatever rows there are (Spa
 ConstantFolding). So is the cast of a constant that is stored into a column: UPDATE t SET id =
 2147483648 fails on an INT column even if no row matches.
 
-Opaque parts of conditions get values from ``model.nondeterminism``. For each part it is tried
+Opaque parts of conditions get values from ``model.sql.nondeterminism``. For each part it is tried
 whether the statement fails on it, whether Spark finds it to be a constant, and else its value on
 each row: the same for equal values of its columns in one statement. Nothing is tried for random
 values, nor for parts that are in no condition, or in a subquery or join. If Spark or Delta rejects
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.memo import memoize_by_identity
-from isolitmus.model.nondeterminism import choose
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.nondeterminism import choose
 from isolitmus.model.sql.query import Origin, Resolved, unknown_parts
 from isolitmus.model.sql.types import UNNAMED, EvaluationError
 from isolitmus.model.sql.values import store_value
@@ -33,8 +33,8 @@ from isolitmus.specs.sql.statements import refused_part, syntax_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.nondeterminism import TriedAnswers
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = [
     "fold_constants",
@@ -61,7 +61,7 @@ def fold_constants(
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> update = read_statement("UPDATE t SET id = 2147483648", {"t": t})

@@ -18,7 +18,7 @@ from isolitmus.checker.universes.schedule_times import session_queues
 from isolitmus.model.errors import IsolitmusError, SqlError
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.sql.configuration import ATTEMPTS, RESOLUTION, SKIPPING, STRICT_FEATURES
 from isolitmus.specs.sql.statements import read_statement

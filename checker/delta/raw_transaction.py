@@ -6,21 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.read_set import accesses
-from isolitmus.model.delta import raw_transaction as rw
-from isolitmus.model.delta.data_file import File, RawFile, Stats
 from isolitmus.model.delta.footprint import Actions, Settings
 from isolitmus.model.delta.header import WITH_ROW_TRACKING, needed_features, with_required_features
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.execution import Effect
+from isolitmus.model.sql import raw_transaction as rw
+from isolitmus.model.sql.data_file import File, RawFile, Stats
 from isolitmus.model.sql.types import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from isolitmus.checker.delta.snapshot import Snapshot
-    from isolitmus.model.delta.data_file import FileKey
     from isolitmus.model.delta.header import Header, Metadata
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import FileKey
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = ["backfill_row_tracking", "raw_effect", "stated_data_file", "with_row_tracking_columns"]
 

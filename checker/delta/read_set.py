@@ -25,10 +25,10 @@ from isolitmus.checker.delta.data_skipping import (
     query_filters,
     scan_condition,
 )
-from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
+from isolitmus.model.sql import raw_transaction as rw
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns_in, normalize
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from isolitmus.model.format import Scans
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = ["Access", "Role", "Tracked", "accesses", "branch_accesses", "scanned_tables"]
 
@@ -105,7 +105,7 @@ class Access:
 def accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> tuple[Access, ...]:
     """Return the reads of a statement on tables with these schemas.
 
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
     >>> (target, value) = accesses(read_statement(
@@ -318,7 +318,7 @@ def scanned_tables(statement: st.Statement, schemas: Mapping[str, Schema]) -> Sc
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
     >>> delete = read_statement("DELETE FROM t WHERE part = 1", t)

@@ -11,9 +11,9 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.delta.snapshot import DELTA_CAST
-from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.execution import Effect, RowRead, RowWrite, births
 from isolitmus.model.sql.conditions import holds, may_hold
+from isolitmus.model.sql.data_file import TableRow
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.delta.read_set import Access
     from isolitmus.checker.delta.snapshot import RowTest, Snapshot
-    from isolitmus.model.delta.data_file import File
-    from isolitmus.model.schema import Schema
     from isolitmus.model.sql import statement as st
+    from isolitmus.model.sql.data_file import File
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row
 
 __all__ = ["Removal", "add_deletion_vectors", "merge_effect", "plan_removal"]

@@ -13,7 +13,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.read_set import accesses, branch_accesses
-from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.footprint import Footprint
 from isolitmus.model.delta.header import Header
 from isolitmus.model.errors import UndeterminedError
@@ -21,6 +20,7 @@ from isolitmus.model.execution import RowRead
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql.conditions import can_fail, columns_in, holds, may_hold
+from isolitmus.model.sql.data_file import File, TableRow
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import partition_value, sort_rows, store_value
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.checker.delta.read_set import Access
-    from isolitmus.model.delta.data_file import RawFile
     from isolitmus.model.delta.table import TableState
     from isolitmus.model.execution import Database
-    from isolitmus.model.nondeterminism import TriedAnswers
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import RawFile
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 

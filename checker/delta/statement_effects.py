@@ -40,15 +40,15 @@ from isolitmus.checker.delta.table_creation import (
     first_write_effect,
     replace_effect,
 )
-from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.footprint import Footprint, Settings
 from isolitmus.model.delta.header import CLUSTERING
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.errors import LitmusError, UndeterminedError, brief
 from isolitmus.model.execution import Effect, RowWrite, births
-from isolitmus.model.nondeterminism import OpenQuestion
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import holds
+from isolitmus.model.sql.data_file import File, TableRow
+from isolitmus.model.sql.nondeterminism import OpenQuestion
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.statement import Clone, Convert, Create, Definition, Replace, Restore
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import sort_rows
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.delta.read_set import Access
     from isolitmus.model.execution import Database, RowRead
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
 __all__ = ["statement_effect"]
@@ -101,7 +101,7 @@ def statement_effect(
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.model.delta.table import TableState
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"),))

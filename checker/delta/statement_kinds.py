@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from isolitmus.model.delta import raw_transaction as rw
 from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql import raw_transaction as rw
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns_in
@@ -34,7 +34,7 @@ KINDS = (
 def statement_kinds(statement: st.Statement) -> tuple[str, ...]:
     """Return the kinds of a statement.
 
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = {"t": Schema("t", (Column("id", "INT"),))}
     >>> merge = "MERGE INTO t USING (SELECT 1 AS id) AS s ON {} WHEN MATCHED THEN DELETE"

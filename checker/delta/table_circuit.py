@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.delta.partition_abstraction import Outline
     from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, Booleans
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = ["FileRows", "TableCircuit", "add_read_nodes"]
 

@@ -35,10 +35,10 @@ from isolitmus.checker.delta.metadata_changes import definition_write, no_change
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.delta.row_changes import plan_removal
 from isolitmus.checker.delta.snapshot import NOTHING
-from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.delta.footprint import Actions, Footprint, Settings
 from isolitmus.model.delta.header import Header
 from isolitmus.model.execution import Effect, births
+from isolitmus.model.sql.data_file import TableRow
 from isolitmus.model.sql.statement import Clone, Create, Replace
 from isolitmus.model.sql.types import EvaluationError
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.checker.delta.snapshot import Snapshot
-    from isolitmus.model.delta.data_file import File
     from isolitmus.model.delta.header import Metadata
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import File
     from isolitmus.model.sql.query import Query
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Convert, Insert, Statement
 
 __all__ = [

@@ -33,9 +33,9 @@ from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS, needs_
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.model.execution import Effect, Event, Execution
 from isolitmus.model.memo import memoize_by_identity
-from isolitmus.model.nondeterminism import OpenQuestion
 from isolitmus.model.run import ROLLED_BACK, SILENT, Run, TransactionRun
 from isolitmus.model.spec_algebra import names_in
+from isolitmus.model.sql.nondeterminism import OpenQuestion
 from isolitmus.model.sql.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
 from isolitmus.model.sql.types import UNNAMED
 from isolitmus.specs.files.catalogue import protocol as named
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Driver, Format
     from isolitmus.model.frame import Frame
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.nondeterminism import TriedAnswers
     from isolitmus.model.schedule import Step
-    from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Label, Spec
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.verdict import Verdict, Violation
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.execution.duckdb_translation import DuckStep
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schema import Column
+    from isolitmus.model.sql.schema import Column
     from isolitmus.model.sql.values import Rows
 
 __all__ = ["DuckExecutor"]

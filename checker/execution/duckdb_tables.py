@@ -8,7 +8,7 @@ from isolitmus.model.sql.types import RANGES, is_opaque
 from isolitmus.model.sql.values import literal
 
 if TYPE_CHECKING:
-    from isolitmus.model.schema import Column, Schema
+    from isolitmus.model.sql.schema import Column, Schema
 
 __all__ = [
     "columns_of",

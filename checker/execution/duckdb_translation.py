@@ -16,9 +16,9 @@ from sqlglot import expressions as exp
 
 from isolitmus.checker.execution.duckdb_dialect import to_duck_sql
 from isolitmus.checker.execution.duckdb_tables import columns_of, create_table, sequence_defaults
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.types import RANGES
 from isolitmus.model.sql.values import NULL_PARTITIONS, literal
 from isolitmus.specs.sql.definitions import check_condition
@@ -30,7 +30,7 @@ from isolitmus.specs.sql.table_creations import select_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = [
     "COMPUTED",

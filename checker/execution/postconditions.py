@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.execution import Event
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
 __all__ = ["Postconditions", "Written", "is_interrupted", "violated_queries", "written_rows"]
@@ -60,7 +60,7 @@ def violated_queries(
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> t = Schema("t", (Column("id", "INT"),))
     >>> queries = ("SELECT * FROM t WHERE id < 0", "SELECT count(*) FROM t HAVING count(*) > 1")
     >>> violated_queries([(t, ((1,), (2,)))], queries)

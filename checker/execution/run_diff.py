@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Expectation
-from isolitmus.model.nondeterminism import enumerate_choices
 from isolitmus.model.run import SILENT, Run, SeveralRuns, TransactionRun, same_bag, same_rows
+from isolitmus.model.sql.nondeterminism import enumerate_choices
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.files.catalogue import level
 

@@ -15,7 +15,7 @@ the levels' texts.
 
 Choices. The rule holds for committed transactions; others may have read anything. A read after an
 own write that returns something else misses that write, whoever wrote what was read, as in recorded
-histories (``checker.blackbox.read_from``). Of a read by predicate only the versions that it names
+histories (``histories.blackbox.read_from``). Of a read by predicate only the versions that it names
 count; of others it is unknown whether it saw an own one. Before and after mean the order within one
 transaction; real-time order is a matter of the levels that use time.
 """

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from isolitmus.checker.search.separation_result import Separation
-    from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.schema import Schema
 
     Tell = Callable[[str], None]
     from isolitmus.specs.files.spec_catalogue import SpecLike

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from isolitmus.checker.execution.run_result import RunResult
-    from isolitmus.model.schema import Schema
     from isolitmus.model.spec import Spec
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.files.spec_catalogue import SpecLike
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from isolitmus.checker.strategies.level_tests import BetweenLevels
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value

@@ -19,11 +19,11 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.execution.commit_loop import initial_database
-from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.execution import Effect, Event, RowRead
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.data_file import File, TableRow
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:

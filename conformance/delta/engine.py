@@ -28,12 +28,12 @@ from isolitmus.conformance.delta.transaction_outcome import (
 )
 from isolitmus.conformance.java import find_java
 from isolitmus.conformance.workers import run_interruptibly
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import EngineUnavailable, LitmusError
 from isolitmus.model.litmus import CacheTable, HistoryTest, Litmus
 from isolitmus.model.run import Run, TransactionRun
 from isolitmus.model.spec import Spec
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs import litmus as load_litmus

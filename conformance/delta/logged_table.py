@@ -14,9 +14,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from isolitmus.conformance.delta.tables import PROTOCOLS
-from isolitmus.model.delta.data_file import File, Stats, TableRow
 from isolitmus.model.delta.log import LEVEL_KEY, live_files
 from isolitmus.model.display import count_of
+from isolitmus.model.sql.data_file import File, Stats, TableRow
 from isolitmus.model.sql.values import rescale
 from isolitmus.specs.files.logged_tables import (
     MAPPING,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from isolitmus.model.delta.log import LogCommit, LogFile
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
     from isolitmus.specs.files.toml_reader import TomlTable

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.conformance.delta.session import java_session
 from isolitmus.conformance.delta.transaction_outcome import read_failure
-from isolitmus.model.delta import raw_transaction as rw
-from isolitmus.model.delta.data_file import RawFile
 from isolitmus.model.delta.header import FEATURES, SUPPORTED, Header, with_required_features
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.sql import raw_transaction as rw
+from isolitmus.model.sql.data_file import RawFile
 from isolitmus.specs.logs.delta_log import latest_version
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.conformance.delta.session import Session
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.conformance.delta import raw_commits as raw
 from isolitmus.conformance.delta.session import java_session
 from isolitmus.model.delta.log import DEFAULT_LEVEL, LEVEL_KEY
-from isolitmus.model.delta.raw_transaction import Raw
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.statement import Clone, Convert, Create, Replace
 from isolitmus.specs.files.table_ddl import table_ddl
 from isolitmus.specs.sql.parameters import spark_literal
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.delta.session import Session
     from isolitmus.model.litmus import DataFrameWrite, Litmus
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = [
     "PROTOCOLS",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.deltalake.environment import WorkerProcess
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Rows
 
 __all__ = ["NEWEST", "OLDER", "replay"]

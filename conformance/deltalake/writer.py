@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from isolitmus.conformance.deltalake.worker import Request
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Step
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.delta.header import Metadata
-    from isolitmus.model.nondeterminism import TriedAnswers
-    from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row
 
 __all__ = ["FILES_ONLY", "ROW_TRACKING_DOMAIN", "USUAL", "Actions", "Footprint", "Settings"]

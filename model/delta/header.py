@@ -17,7 +17,7 @@ from isolitmus.model.reason import Reason
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from isolitmus.model.schema import Column, Schema
+    from isolitmus.model.sql.schema import Column, Schema
 
 __all__ = [
     "ASKING",

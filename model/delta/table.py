@@ -10,8 +10,8 @@ from isolitmus.model.sql.values import sort_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from isolitmus.model.delta.data_file import File, FileKey
     from isolitmus.model.delta.header import Header
+    from isolitmus.model.sql.data_file import File, FileKey
     from isolitmus.model.sql.values import Row, Rows
 
 __all__ = ["TableState", "widen_row"]

@@ -462,7 +462,7 @@ def holds(condition: ex.Expr | None, rows: Sequence[Row], first: Collection[int]
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))
     >>> where = read_statement("DELETE FROM t WHERE id + 1 > 5 AND part = 0", {"t": t}).where

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.nondeterminism import choose
 from isolitmus.model.sql.expression import (
     CONDITIONAL,
     Aggregate,
@@ -35,6 +34,7 @@ from isolitmus.model.sql.expression import (
     Parameter,
     Subquery,
 )
+from isolitmus.model.sql.nondeterminism import choose
 from isolitmus.model.sql.types import (
     ARITHMETIC_ERROR,
     RANGES,
@@ -43,7 +43,7 @@ from isolitmus.model.sql.types import (
     fit_integer,
 )
 from isolitmus.model.sql.values import cast_value, rescale
-from isolitmus.model.wildcards import wildcard_expression
+from isolitmus.model.sql.wildcards import wildcard_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,7 +15,7 @@ from isolitmus.model.memo import memoize_by_identity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from isolitmus.model.nondeterminism import TriedAnswers
+    from isolitmus.model.sql.nondeterminism import TriedAnswers
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 

@@ -17,8 +17,8 @@ from isolitmus.model.sql.expression import Opaque, Parameter, subqueries
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import ColumnRef, Expr
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = [
     "Branch",
@@ -143,7 +143,7 @@ def unknown_parts(noun: object) -> tuple[Opaque | Parameter, ...]:
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> tables = {"t": Schema("t", (Column("id", "INT"),))}
     >>> delete = read_statement("DELETE FROM t WHERE id > 1 AND mine(id) = 2", tables, opaque=True)

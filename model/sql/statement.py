@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql.query import Resolved, Select
+from isolitmus.model.sql.raw_transaction import Raw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.schema import Column
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.query import Query
+    from isolitmus.model.sql.schema import Column
 
 __all__ = [
     "AddColumns",

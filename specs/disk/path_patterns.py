@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from isolitmus.model.wildcards import wildcard_expression
+from isolitmus.model.sql.wildcards import wildcard_expression
 
 __all__ = ["matches_path"]
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from isolitmus.model.litmus import Aside
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.model.delta import raw_transaction as rw
-from isolitmus.model.delta.data_file import RawFile
 from isolitmus.model.delta.header import FEATURES, needed_features
 from isolitmus.model.errors import near
+from isolitmus.model.sql import raw_transaction as rw
+from isolitmus.model.sql.data_file import RawFile
 from isolitmus.model.sql.query import Select
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Optimize, Read, Update
 from isolitmus.specs.files.table_file import read_table
@@ -21,8 +21,8 @@ from isolitmus.specs.sql.unsupported_pairs import TRACKED, features_of, refuse_t
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.model.schema import Schema
     from isolitmus.model.sql.expression import Expr
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import SqlError
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.statement import AddColumns, Definition, DropColumns, RenameColumn
 from isolitmus.specs.sql.statements import alters_columns, resolve
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.model.format import Format
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.sql.unsupported_pairs import Feature
 

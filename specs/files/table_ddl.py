@@ -21,7 +21,7 @@ from isolitmus.specs.sql.syntax import Syntax, well_formed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
 
 __all__ = ["TableDeclaration", "read_ddl", "table_ddl"]
@@ -244,7 +244,7 @@ def table_ddl(name: str, schema: Schema, format_: str = "delta") -> str:
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> table_ddl("t", Schema("t", (Column("id", "INT"), Column("day", "INT")), ("day",)))
     'CREATE TABLE t (id INT, day INT) USING delta PARTITIONED BY (day)'
     """

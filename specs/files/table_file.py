@@ -9,7 +9,7 @@ from isolitmus.model.delta.header import FEATURES, SUPPORTED
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import near
 from isolitmus.model.litmus import ClientSettings
-from isolitmus.model.schema import Column, Identity, Index, Schema
+from isolitmus.model.sql.schema import Column, Identity, Index, Schema
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.sql.types import BASE_TYPES, NAMED_TYPES, column_type
 from isolitmus.specs.disk.input_files import COLUMNS, INITS

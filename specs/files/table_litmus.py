@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.format import Format
     from isolitmus.model.litmus import ClientSettings
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Value
     from isolitmus.specs.files.schema_versions import Tables

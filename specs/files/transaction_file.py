@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, SqlError, UnknownName, near
 from isolitmus.model.litmus import CacheTable, ClientSettings, DataFrameWrite, SetConf
-from isolitmus.model.schema import Column
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.expression import Const
 from isolitmus.model.sql.query import items_of, source_tables
+from isolitmus.model.sql.raw_transaction import Raw
+from isolitmus.model.sql.schema import Column
 from isolitmus.model.sql.statement import Block
 from isolitmus.specs.disk.input_files import STATEMENTS, TRANSACTIONS
 from isolitmus.specs.files.client_file import CLIENT, apply_confs, read_client, read_confs
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from isolitmus.model.format import Format
     from isolitmus.model.schedule import Schedule
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value

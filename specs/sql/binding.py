@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isolitmus.model.delta.raw_transaction import Raw
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import literal
 from isolitmus.specs.sql.statements import resolve_again, syntax_of

@@ -310,7 +310,7 @@ def with_overwrite_mode(statement: Statement, confs: Mapping[str, str]) -> State
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> from isolitmus.specs.sql.statements import read_statement
     >>> t = Schema("t", (Column("id", "INT"), Column("day", "INT")), ("day",))
     >>> overwrite = read_statement("INSERT OVERWRITE t VALUES (1, 7)", {"t": t})

@@ -15,8 +15,8 @@ from sqlglot import expressions as exp
 from isolitmus.model.delta.header import FEATURES, MAPPING_MODE, SUPPORTED
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import near
-from isolitmus.model.schema import Column
 from isolitmus.model.sql import statement as df
+from isolitmus.model.sql.schema import Column
 from isolitmus.model.sql.types import NAMED_TYPES, type_named
 from isolitmus.specs.sql.configuration import (
     SEVERAL,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from isolitmus.model.errors import SqlProblem
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
 __all__ = [

@@ -19,7 +19,7 @@ from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import features_of
 
 if TYPE_CHECKING:
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
 __all__ = ["VerbReader", "verb_condition"]

@@ -14,7 +14,7 @@ from sqlglot import expressions as exp
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = ["is_every_column", "merge_source"]
 
@@ -45,7 +45,7 @@ def merge_source(
     Examples
     --------
     >>> from sqlglot import parse_one
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> tables = {"t": Schema("t", (Column("a", "BIGINT"),))}
     >>> outer = parse_one("SELECT b FROM v WHERE a > (SELECT max(a) FROM t)")
     >>> inner = parse_one("SELECT id AS a, day AS b FROM s WHERE id > 1")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import expressions as exp
 
 from isolitmus.model.errors import near
-from isolitmus.model.schema import Column
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
@@ -24,6 +23,7 @@ from isolitmus.model.sql.conditions import (
     unmodelled_rewrite,
 )
 from isolitmus.model.sql.query import items_of
+from isolitmus.model.sql.schema import Column
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.sql.expressions import read_expression
 from isolitmus.specs.sql.functions import unify_types
@@ -42,7 +42,7 @@ from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, refuse_together
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.syntax import Syntax
     from isolitmus.specs.sql.unsupported_pairs import Feature

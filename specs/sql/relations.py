@@ -1,7 +1,7 @@
 """Relations that the text of a statement names: names, scans, and what a session defines before it.
 
 This reading shares no code with the resolver of statements (``specs.sql.queries``) or with the
-rewritings of jobs: it says which relations a text reads, so that ``specs.sql.relation_account`` can
+rewritings of jobs: it says which relations a text reads, so that ``jobs.sql.relation_account`` can
 hold that against the statement as modelled. It counts scans: a query of WITH or a view counts as
 often as it is used. Each word of the text that the parser has not made a name is kept as well, so
 that nothing depends on the parser having seen everything.

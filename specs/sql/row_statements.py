@@ -10,12 +10,12 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import SqlError, near
-from isolitmus.model.schema import Column
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.conditions import columns_in, normalize
 from isolitmus.model.sql.query import items_of
+from isolitmus.model.sql.schema import Column
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import is_castable
 from isolitmus.specs.disk.input_files import CLAUSES
@@ -30,7 +30,7 @@ from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
 __all__ = [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.errors import SqlProblem
-    from isolitmus.model.schema import Column
+    from isolitmus.model.sql.schema import Column
     from isolitmus.model.sql.types import Type
 
     SubqueryReader = Callable[

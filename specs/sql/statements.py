@@ -10,10 +10,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.query import Origin, unknown_parts
+from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.statement import Clone
 from isolitmus.specs.sql.definitions import DefinitionReader
 from isolitmus.specs.sql.functions import is_nondeterministic
@@ -28,7 +28,7 @@ from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
@@ -92,7 +92,7 @@ def read_statement(
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> tables = {"t": Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))}
     >>> read_statement("DELETE FROM t WHERE part = 0", tables).where.op
     '='
@@ -171,7 +171,7 @@ def tables_named(statement: st.Statement) -> frozenset[str]:
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> tables = {name: Schema(name, (Column("id", "INT"),)) for name in ("s", "T")}
     >>> sorted(tables_named(read_statement("INSERT INTO T SELECT id FROM T WHERE id > 1", tables)))
     ['t']
@@ -218,7 +218,7 @@ def refused_part(statement: st.Statement) -> RefusedPart | None:
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Column, Schema
+    >>> from isolitmus.model.sql.schema import Column, Schema
     >>> t = {"t": Schema("t", (Column("id", "INT"),))}
     >>> for condition in ("id < 7 * rand()", "id < mine(rand())"):
     ...     found = refused_part(read_statement(f"DELETE FROM t WHERE {condition}", t, opaque=True))

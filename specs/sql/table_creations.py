@@ -25,7 +25,7 @@ from isolitmus.specs.sql.syntax import resolves
 from isolitmus.specs.sql.unsupported_pairs import OUTSIDE, features_of
 
 if TYPE_CHECKING:
-    from isolitmus.model.schema import Column, Schema
+    from isolitmus.model.sql.schema import Column, Schema
     from isolitmus.specs.sql.syntax import Syntax
 
 __all__ = [

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.delta.raw_transaction import Raw
 from isolitmus.model.litmus import CacheTable, ClientSettings
 from isolitmus.model.sql import query as qu
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
+from isolitmus.model.sql.raw_transaction import Raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import NoReturn
 
-    from isolitmus.model.delta.data_file import RawFile
     from isolitmus.model.schedule import Step
-    from isolitmus.model.schema import Schema
+    from isolitmus.model.sql.data_file import RawFile
+    from isolitmus.model.sql.schema import Schema
 
 __all__ = ["APART", "Feature", "features_of", "refuse_together"]
 
@@ -314,9 +314,9 @@ def features_of(
 
     Examples
     --------
-    >>> from isolitmus.model.schema import Schema
+    >>> from isolitmus.model.sql.schema import Schema
     >>> from isolitmus.specs.sql.statements import read_statement
-    >>> from isolitmus.model.schema import Column
+    >>> from isolitmus.model.sql.schema import Column
     >>> t = Schema("t", (Column("id", "INT"),), rows_per_file=2)
     >>> sorted(features_of(read_statement("VACUUM t", {"t": t}), schema=t))[:2]
     ['VACUUM', 'a statement other than CONVERT TO DELTA']

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from isolitmus.checker.execution.worker_processes import SAFE_PATH, process_pool
+from isolitmus.jobs.projects import databricks_bundle
+from isolitmus.jobs.readers.lint_settings import path_matches
 from isolitmus.specs.disk import path_patterns
-from isolitmus.specs.files.lint_settings import path_matches
-from isolitmus.specs.projects import databricks_bundle
 
 DDL = "CREATE TABLE events (id BIGINT, kind STRING, day DATE) USING delta PARTITIONED BY (day)"
 DEPENDENCIES = ("duckdb", "isolitmus", "lark", "numpy", "sqlglot", "typer", "yaml", "z3")
@@ -78,8 +78,8 @@ def test_the_environment_is_as_before(monkeypatch, before):
 PYTHON_CHILDREN = {
     "checker/execution/worker_processes.py": "PYTHONSAFEPATH",
     "conformance/deltalake/environment.py": '"-I"',
-    "conformance/observations/killed_writers.py": '"-P"',
-    "conformance/pyspark_jobs/function_runs.py": '"-P"',
+    "databases/observations/killed_writers.py": '"-P"',
+    "jobs/recording/function_runs.py": '"-P"',
     "conformance/delta/jvm.py": "SAFE_PATH",
 }
 """Every file that starts Python, and with what it does so without the current folder."""
@@ -361,16 +361,16 @@ def test_a_repository_of_10_000_folders(repository, call):
 
 READERS = {
     "specs/files/anomaly_file.py", "specs/files/catalogue.py", "specs/files/catalogue_titles.py",
-    "specs/files/claims_file.py", "specs/files/equivalents_file.py", "specs/files/exceptions_file.py",
+    "claims/claims_file.py", "specs/files/equivalents_file.py", "specs/files/exceptions_file.py",
     "specs/files/spec_catalogue.py", "specs/files/spec_reader.py", "specs/language/parser.py", "specs/sql/maintenance.py",
 }  # fmt: skip
 """Readers of files that ship in the package, or that the command line names."""
 NAMED = {
-    "specs/files/sql_jobs.py", "specs/files/project_workload.py", "specs/files/function_targets.py",
-    "specs/files/baseline_file.py",
+    "jobs/readers/sql_jobs.py", "jobs/readers/project_workload.py", "jobs/readers/function_targets.py",
+    "jobs/readers/baseline_file.py",
 }  # fmt: skip
 """Readers of the DDL, the function and the baseline of the command line, or of checked settings."""
-CHECKED = {"specs/projects/dbt_manifest.py"}
+CHECKED = {"jobs/projects/dbt_manifest.py"}
 """Reader of files that `find_manifest` has checked."""
 
 
@@ -383,4 +383,4 @@ def test_files_of_a_repository_are_opened_in_one_place():
         for path in (root / top).rglob("*.py")
         if re.search(pattern, path.read_text("utf-8"))
     }
-    assert opening - {"checker/lint/answer_cache.py"} == READERS | NAMED | CHECKED
+    assert opening - {"jobs/lint/answer_cache.py"} == READERS | NAMED | CHECKED

@@ -19,20 +19,20 @@ from isolitmus import conformance
 from isolitmus import specs as package
 from isolitmus.checker.auditing.diagnosis import explain
 from isolitmus.checker.auditing.log_audit import audit
-from isolitmus.checker.blackbox.events import has_times
-from isolitmus.checker.checks.blackbox_check import check_recorded
 from isolitmus.checker.render.diagnosis import diagnosis_lines
+from isolitmus.histories.blackbox.check import check_recorded
+from isolitmus.histories.blackbox.events import has_times
+from isolitmus.histories.readers.recorded_history import recorded_history
+from isolitmus.jobs.readers.function_records import FunctionRecord
+from isolitmus.jobs.readers.function_targets import FunctionTarget
+from isolitmus.jobs.readers.lint_settings import LintSettings, read_settings
+from isolitmus.jobs.readers.lint_sources import read_lint_sources
+from isolitmus.jobs.readers.workload_sources import workload
+from isolitmus.jobs.sql.invariant_text import read_invariants_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, printable
 from isolitmus.specs.files.catalogue import matrix, protocols
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
-from isolitmus.specs.files.function_records import FunctionRecord
-from isolitmus.specs.files.function_targets import FunctionTarget
-from isolitmus.specs.files.lint_settings import LintSettings, read_settings
-from isolitmus.specs.files.lint_sources import read_lint_sources
-from isolitmus.specs.files.workload_sources import workload
-from isolitmus.specs.histories.recorded_history import recorded_history
-from isolitmus.specs.sql.invariants import read_invariants_of
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
 TRIES = settings.default.max_examples

@@ -227,9 +227,9 @@ def test_one_place_opens_files_for_writing():
     """Whatever a person names is written by ``output_files``; others write into folders they made."""
     others = {
         "conformance/delta/jvm.py", "conformance/delta/raw_commits.py",
-        "conformance/deltalake/environment.py", "conformance/observations/concurrent_writers.py",
-        "conformance/postgres/server.py", "conformance/pyspark_jobs/child.py",
-        "conformance/pyspark_jobs/function_runs.py", "pipeline/spark.py",
+        "conformance/deltalake/environment.py", "databases/observations/concurrent_writers.py",
+        "databases/postgres/server.py", "jobs/recording/child.py",
+        "jobs/recording/function_runs.py", "pipeline/spark.py",
     }  # fmt: skip
     root = Path(__file__).parents[2]
     pattern = r"write_text\(|write_bytes\(|open\([^)\n]*\"[waxr]b?\+?\"|O_CREAT\b(?! \|)|ZipFile\(|touch\("

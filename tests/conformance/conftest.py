@@ -4,7 +4,7 @@ import pytest
 
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Optimize, Read, Update
 
 COLUMNS = (Column("id", "INT"), Column("part", "INT"))

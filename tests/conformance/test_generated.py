@@ -9,10 +9,10 @@ import pytest
 from isolitmus.checker.execution.run_result import run
 from isolitmus.conformance.agreement import find_differences
 from isolitmus.conformance.delta.engine import open_delta
-from isolitmus.model.schema import Column, Schema
+from isolitmus.jobs.sql.generated_columns import with_generated, with_generated_columns
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.sql.generated_columns import with_generated, with_generated_columns
 
 pytestmark = pytest.mark.spark
 

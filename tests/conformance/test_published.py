@@ -17,7 +17,7 @@ import pytest
 from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import compare_runs
 from isolitmus.conformance.engines import open_engine
-from isolitmus.conformance.postgres.engine import SQL
+from isolitmus.databases.postgres.engine import SQL
 from isolitmus.model.errors import EngineUnavailable, LitmusError, SqlError
 from isolitmus.model.toml_text import quoted, toml_list
 from isolitmus.specs import protocol

@@ -16,8 +16,8 @@ from catalogue_runs import ENGINES, EVIDENCE, RecordedRuns, cases
 from observed_runs import ObservedRun, case_digest, harness_digest, read_runs, write_runs
 
 from isolitmus.checker.execution.conflict_matrix import predict_case
-from isolitmus.conformance import derby
 from isolitmus.conformance.engines import run_cases
+from isolitmus.databases import derby
 from isolitmus.model.errors import EngineUnavailable, LitmusError, Refused, UndeterminedError
 from isolitmus.model.matrix import outcome_letter
 from isolitmus.specs import litmus, protocol
@@ -170,7 +170,7 @@ def test_the_harness_is_the_code_that_executes_and_no_docstring(monkeypatch, tmp
     assert digest('"""About."""\n\nX = 1  # one\n') == plain
     assert digest("X = 2\n") != plain
     assert digest("from isolitmus.conformance import derby\nX = 1\n") != plain
-    assert derby.__name__ == "isolitmus.conformance.derby"
+    assert derby.__name__ == "isolitmus.databases.derby"
 
 
 def test_seeds_in_a_row_draw_every_case():

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 
 TYPES = {
     "i": "INT",

@@ -14,11 +14,11 @@ from itertools import permutations
 from formats.drawn_store import store_tests
 
 from isolitmus.checker.execution.frame import RELATIONS, SETS, add_row_reads, dependencies
-from isolitmus.model.delta.data_file import File, TableRow
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import SqlError
 from isolitmus.model.execution import Effect, RowRead, RowWrite
 from isolitmus.model.format import Format, RandomTests
+from isolitmus.model.sql.data_file import File, TableRow
 from isolitmus.model.sql.statement import statements_of
 from isolitmus.model.vocabulary import Term, terms_of
 from isolitmus.specs.registries.formats import offer

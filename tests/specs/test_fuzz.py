@@ -25,7 +25,7 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.history import History
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.relation import Relation
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.vocabulary import RELATIONS, SETS
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import levels, litmus_names, protocols

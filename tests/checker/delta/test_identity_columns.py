@@ -6,7 +6,7 @@ from isolitmus.checker.delta.frame import delta_frame
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.schema import Column, Identity
+from isolitmus.model.sql.schema import Column, Identity
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 

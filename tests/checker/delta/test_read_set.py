@@ -12,7 +12,7 @@ from isolitmus.checker.delta.statement_effects import statement_effect
 from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.delta.log import LogCommit, LogMetadata
 from isolitmus.model.execution import Event
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs.sql.statements import read_statement
 
 T = Schema("t", (Column("id", "INT"), Column("part", "INT"), Column("x", "INT")), ("part",))

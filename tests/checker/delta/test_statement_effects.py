@@ -14,8 +14,8 @@ from isolitmus.checker.delta.partition_abstraction import (
 from isolitmus.checker.delta.statement_effects import statement_effect
 from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.model.errors import SqlError
-from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.expression import Compare
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.statement import Options
 from isolitmus.specs.sql.statements import read_statement
 

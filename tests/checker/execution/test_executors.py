@@ -15,7 +15,7 @@ from isolitmus.model.errors import SqlError, UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs.sql.statements import read_statement
 
 T = {"t": Schema("t", tuple(Column(name, "INT") for name in ("id", "part", "x")), ("part",))}

@@ -7,8 +7,8 @@ from isolitmus.checker.execution import frame as frames
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.frame import build_frame
 from isolitmus.checker.judge.read_nodes import READ_RELATIONS
-from isolitmus.model.delta.data_file import TableRow
 from isolitmus.model.execution import Effect, Event, RowRead, RowWrite
+from isolitmus.model.sql.data_file import TableRow
 from isolitmus.specs import litmus
 
 

@@ -25,9 +25,9 @@ from isolitmus.checker.judge.graph_semantics import admits, judge
 from isolitmus.checker.strategies import is_readable, litmus_tests, predicates, tables
 from isolitmus.model.errors import SqlError
 from isolitmus.model.run import same_bag
-from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.conditions import normalize
 from isolitmus.model.sql.evaluation import evaluate
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.catalogue import protocols

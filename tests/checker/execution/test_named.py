@@ -17,10 +17,10 @@ from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.checker.execution.denotation import denote
 from isolitmus.checker.search.separation import find_triviality
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.workloads import repairs
-from isolitmus.checker.workloads import repairs as changes
-from isolitmus.checker.workloads.prediction import predict_workload
-from isolitmus.checker.workloads.robustness import decide_robustness
+from isolitmus.jobs.predict.prediction import predict_workload
+from isolitmus.jobs.robust import repairs
+from isolitmus.jobs.robust import repairs as changes
+from isolitmus.jobs.robust.robustness import decide_robustness
 from isolitmus.model import History
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
 from isolitmus.model.matrix import MatrixPlace
@@ -75,8 +75,8 @@ def test_so_are_tests_and_scopes(mine):
 SPEC = re.compile(r"\bSpec\b")
 OUTER = (
     "checker/auditing/diagnosis.py", "checker/checks/history*.py", "checker/execution/run_result.py", "checker/search/*.py",
-    "checker/strategies/*.py", "checker/sweeps/*_sweep.py", "checker/locking/interleavings.py",
-    "checker/workloads/prediction.py", "checker/workloads/robustness.py", "conformance/**/*.py",
+    "checker/strategies/*.py", "checker/sweeps/*_sweep.py", "databases/locking/interleavings.py",
+    "jobs/predict/prediction.py", "jobs/robust/robustness.py", "conformance/**/*.py",
 )  # fmt: skip
 PAIRS = {"run_cases"}
 """Functions of tests with their protocols, which somebody has read already."""

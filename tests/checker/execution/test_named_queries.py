@@ -12,7 +12,7 @@ from isolitmus.model.errors import SqlError, UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs.sql.statements import read_statement
 
 COLUMNS = (Column("id", "INT"), Column("x", "INT"), Column("day", "DATE"))

@@ -9,7 +9,7 @@ from sqlglot.parser import Parser
 from isolitmus.checker.delta.metadata_changes import analyse_again
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import SqlError
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.specs.files.catalogue import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus

@@ -11,8 +11,8 @@ from isolitmus.checker.execution.run_result import PossibleRuns, run
 from isolitmus.checker.strategies import predicates
 from isolitmus.conformance.agreement import find_differences
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
-from isolitmus.model.nondeterminism import choose, enumerate_choices
 from isolitmus.model.run import SeveralRuns
+from isolitmus.model.sql.nondeterminism import choose, enumerate_choices
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.sql.statements import refused_part

@@ -9,7 +9,6 @@ from case_checks import check_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.checker.blackbox.read_from import attribute_reads
 from isolitmus.checker.judge.anomalies import anomaly_names
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.completion import find_flaws, frames
@@ -17,12 +16,13 @@ from isolitmus.checker.judge.graph_semantics import admits, judge
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories
 from isolitmus.checker.universes.catalogue_histories import shipped_history
+from isolitmus.histories.blackbox.read_from import attribute_reads
+from isolitmus.histories.readers.plume import read_plume
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level
 from isolitmus.specs.files.catalogue import every_level
 from isolitmus.specs.files.spec_reader import read
-from isolitmus.specs.histories.plume import read_plume
 
 FLAWED = {  # they say what was when, for the levels that ask
     "b1 w1(x1) c1 b2 r2(x3) c2": "thin-air read",

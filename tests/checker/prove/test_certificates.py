@@ -10,9 +10,9 @@ from isolitmus.checker import compare, separate
 from isolitmus.checker.prove.history_proof import derive_inclusion
 from isolitmus.checker.search.inclusion_certificates import certify_lattice
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.workloads.robustness import decide_robustness
+from isolitmus.jobs.readers.workload_sources import workload
+from isolitmus.jobs.robust.robustness import decide_robustness
 from isolitmus.specs import protocol, scope, spec
-from isolitmus.specs.files.workload_sources import workload
 
 ABSTRACT = [
     ("serializable", "snapshot-isolation"),

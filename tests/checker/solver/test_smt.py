@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolitmus.checker.solver.smt import c_function, fast_z3
-from isolitmus.checker.workloads.solver import LimitedSolver
+from isolitmus.jobs.questions.solver import LimitedSolver
 
 NAMES = st.sampled_from(["a", "b", "é is NULL"])
 NUMBERS = st.integers(-3, 3) | st.sampled_from(["n", "m"])

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from isolitmus.checker import run
 from isolitmus.checker.strategies import histories, litmus_tests, note_coverage
 from isolitmus.checker.strategies import level_tests as drawn_tests
-from isolitmus.checker.strategies.session_strategies import locking_tests
-from isolitmus.checker.strategies.workload_strategies import jobs
+from isolitmus.databases.strategies import locking_tests
+from isolitmus.jobs.readers.workload_file import read_workload
+from isolitmus.jobs.strategies import jobs
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.workload_file import read_workload
 
 WEAK, STRONG = "delta-write-serializable", "delta-serializable"
 ORDERS = "CREATE TABLE orders (id INT, amount INT, day STRING) USING delta PARTITIONED BY (day)"

@@ -10,7 +10,7 @@ from isolitmus.checker import run
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.strategies.table_strategies import constants_in, table_rows_for
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 

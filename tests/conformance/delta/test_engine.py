@@ -16,7 +16,7 @@ from isolitmus.model.errors import LitmusError, TimeLimit, UnknownName
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import TransactionRun
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.statement import Insert, Read
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus

@@ -156,7 +156,7 @@ import threading
 from isolitmus.conformance import open_session, replay
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.statement import Delete, Insert
 
 table = Schema("t", (Column("id", "INT"),))

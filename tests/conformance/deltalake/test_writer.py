@@ -23,7 +23,7 @@ from isolitmus.conformance.deltalake.environment import EngineError
 from isolitmus.conformance.deltalake.writer import api_call
 from isolitmus.model.delta.log import live_files
 from isolitmus.model.errors import EngineUnavailable, Refused, UnknownName
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus

@@ -16,6 +16,7 @@ from catalogue_runs import predicted
 
 from isolitmus.checker.delta.format import DELTA
 from isolitmus.checker.judge.history_verdict import check_history
+from isolitmus.jobs.readers.workload_sources import workload
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import (
@@ -29,7 +30,6 @@ from isolitmus.specs.files.catalogue import (
 )
 from isolitmus.specs.files.catalogue_titles import litmus_by_tag, names_of_kind, titles_of_kind
 from isolitmus.specs.files.exceptions_file import exception_table
-from isolitmus.specs.files.workload_sources import workload
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named, formats, log_of_format
 

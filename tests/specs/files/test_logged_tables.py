@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from isolitmus.jobs.readers.declared_tables import read_declared_table
+from isolitmus.jobs.readers.workload_file import read_workload
+from isolitmus.jobs.readers.workload_sources import workload
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.files.declared_tables import read_declared_table
-from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.files.workload_sources import workload
 
 DAY = {"name": "day", "type": "date", "nullable": False, "metadata": {"comment": "of the order"}}
 ID = {"name": "id", "type": "long", "nullable": True, "metadata": {}}

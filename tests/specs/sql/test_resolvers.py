@@ -1,6 +1,6 @@
 """Each kind of statement is resolved by one reader, which says so."""
 
-from isolitmus.model.schema import Column, Schema
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.statement import Truncate
 from isolitmus.specs.sql.functions import GIVES
 from isolitmus.specs.sql.statements import KINDS, read_statement, syntax_of

@@ -4,11 +4,11 @@ from datetime import date
 
 import pytest
 
-from isolitmus.checker.workloads.prediction import predict_workload
+from isolitmus.jobs.predict.prediction import predict_workload
+from isolitmus.jobs.readers.workload_file import read_workload
+from isolitmus.jobs.sql.job_binding import bind_job_statement
 from isolitmus.model.sql.expression import Opaque, Parameter
 from isolitmus.model.sql.query import unknown_parts
-from isolitmus.specs.files.workload_file import read_workload
-from isolitmus.specs.sql.job_binding import bind_job_statement
 from isolitmus.specs.sql.parameters import bound_literals, count_in_text
 from isolitmus.specs.sql.statements import read_statement
 

@@ -14,10 +14,10 @@ from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import LitmusError, SqlError, UndeterminedError
 from isolitmus.model.run import SeveralRuns
-from isolitmus.model.schema import Column, Schema
 from isolitmus.model.sql.conditions import columns_in
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.expression import Opaque, Parameter, conjuncts, walk
+from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.sql.statements import read_statement

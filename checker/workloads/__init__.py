@@ -1,1 +1,0 @@
-"""Jobs that share a table: predictions, robustness, repairs."""

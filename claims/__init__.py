@@ -1,0 +1,1 @@
+"""Claims of documents about isolation: reader, evidence, verdicts, pages."""

@@ -1,0 +1,1 @@
+"""Databases with locks and scans: a format, and the engines Derby and PostgreSQL."""

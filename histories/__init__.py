@@ -1,0 +1,1 @@
+"""Histories that other tools recorded, judged without their transactions' code."""

@@ -1,0 +1,1 @@
+"""Commands about jobs: predict, robust, lint."""

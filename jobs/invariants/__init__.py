@@ -1,0 +1,1 @@
+"""Invariants: whether jobs keep them at a level, decided by formulas over rows."""

@@ -1,0 +1,1 @@
+"""Prediction: which jobs abort each other, and when."""

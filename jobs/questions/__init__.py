@@ -1,0 +1,1 @@
+"""What predict, robust and invariants share: instances, patterns of cycles, examples."""

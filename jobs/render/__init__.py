@@ -1,0 +1,1 @@
+"""Answers about jobs as text, pages and exchange formats."""

@@ -1,0 +1,1 @@
+"""Robustness: whether all schedules of jobs keep a level, and what repairs them."""

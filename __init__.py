@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.litmus import Litmus
     from isolitmus.pipeline.sweep_report import sum_tables as report
-    from isolitmus.specs.files.catalogue import level, litmus, protocol, scope, spec
+    from isolitmus.specs.files.catalogue import litmus, scope
+    from isolitmus.specs.files.spec_catalogue import level, protocol, spec
     from isolitmus.specs.registries.engines import install_engine as install
 
 __all__ = [
@@ -83,14 +84,14 @@ HOMES = {
     "graph": "checker.execution.dependency_graph:graph",
     "install": "specs.registries.engines:install_engine",
     "interleave": "conformance.racing.interleavings:interleave",
-    "level": "specs.files.catalogue:level",
+    "level": "specs.files.spec_catalogue:level",
     "lint": "jobs.lint.linter:lint_paths",
     "litmus": "specs.files.catalogue:litmus",
     "matrix": "checker.execution.conflict_matrix:predict_cells",
     "open_engine": "conformance.engines:open_engine",
     "open_session": "conformance.delta.session:open_session",
     "predict": "jobs.predict.prediction:predict_workload",
-    "protocol": "specs.files.catalogue:protocol",
+    "protocol": "specs.files.spec_catalogue:protocol",
     "race": "conformance.racing.races:race",
     "replay": "conformance.delta.engine:replay",
     "report": "pipeline.sweep_report:sum_tables",
@@ -98,7 +99,7 @@ HOMES = {
     "run": "checker.execution.run_result:run",
     "scope": "specs.files.catalogue:scope",
     "separate": "checker.search.separation:separate",
-    "spec": "specs.files.catalogue:spec",
+    "spec": "specs.files.spec_catalogue:spec",
     "sweep": "checker.sweeps.table_sweep:sweep",
     "workload": "jobs.readers.workload_sources:workload",
 }

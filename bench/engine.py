@@ -27,8 +27,9 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.matrix import NOT_MODELLED
 from isolitmus.model.spec import Spec
 from isolitmus.specs import litmus
-from isolitmus.specs.files.catalogue import litmus_names, matrix, protocol
+from isolitmus.specs.files.catalogue import litmus_names, matrix
 from isolitmus.specs.files.matrix_file import matrix_litmus
+from isolitmus.specs.files.spec_catalogue import protocol
 from isolitmus.specs.registries.formats import format_named
 
 AT_ONCE = 1, 2, 3

@@ -18,29 +18,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.litmus import Expectation
 
-__all__ = [
-    "EDITIONS",
-    "VERDICTS",
-    "AskedCells",
-    "AskedInterleavings",
-    "AskedObservation",
-    "AskedRun",
-    "AskedSeparation",
-    "AskedSweep",
-    "Claim",
-    "ClaimAnswer",
-    "ClaimEvidence",
-    "ClaimQuestion",
-    "ClaimVerdict",
-    "Edition",
-    "Figure",
-    "FigureStatement",
-    "FigureStatements",
-    "cited_claims",
-    "claim_order",
-    "derived",
-]
-
 ClaimVerdict = Literal[
     "confirmed",
     "confirmed in part",

@@ -28,7 +28,7 @@ from isolitmus.model.errors import Ended, EngineUnavailable, IsolitmusError
 from isolitmus.model.litmus import Expectation, Litmus
 from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.run import TOOK_EFFECT, TransactionRun
-from isolitmus.specs.files import catalogue
+from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.registries.formats import format_named
 
@@ -40,15 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
-
-__all__ = [
-    "answer_evidence",
-    "answer_from_figures",
-    "answer_from_runs",
-    "cell_places",
-    "count_cells",
-    "evidence_cases",
-]
 
 
 def answer_evidence(evidence: ClaimEvidence) -> ClaimAnswer:
@@ -77,11 +68,11 @@ def evidence_cases(question: ClaimQuestion) -> list[tuple[Litmus, Spec]]:
         case AskedRun(name, protocol):
             test = catalogue.litmus(name)
             assert isinstance(test, Litmus)
-            return [(test, catalogue.protocol(protocol))]
+            return [(test, spec_catalogue.protocol(protocol))]
         case AskedCells(matrix, _, _, _, protocol):
             of = _matrix(matrix)
             return [
-                (matrix_litmus(of, place), catalogue.protocol(protocol))
+                (matrix_litmus(of, place), spec_catalogue.protocol(protocol))
                 for place in cell_places(question)
             ]
         case _:
@@ -209,7 +200,7 @@ def _figures(question: ClaimQuestion) -> Mapping[str, Figure]:
             assert isinstance(test, Litmus)
             interleave = format_named(test.format).interleave
             assert interleave is not None
-            found: Mapping[str, Figure] = interleave(test, catalogue.protocol(under)).figures
+            found: Mapping[str, Figure] = interleave(test, spec_catalogue.protocol(under)).figures
             return found
         case AskedSweep(scopes, n):
             swept = {name: sweep(catalogue.scope(name), n) for name in scopes}
@@ -223,7 +214,7 @@ def _figures(question: ClaimQuestion) -> Mapping[str, Figure]:
 
 def _separated(question: AskedSeparation) -> dict[str, Figure]:
     """Return the figures of a separation; raise Ended if its answer is unknown."""
-    a, b = catalogue.spec(question.a), catalogue.spec(question.b)
+    a, b = spec_catalogue.spec(question.a), spec_catalogue.spec(question.b)
     universe = question.universe
     inside: Scope | Literal["abstract"] | None = (
         ABSTRACT

@@ -15,22 +15,23 @@ from isolitmus.claims.claim_evaluation import (
     evidence_cases,
 )
 from isolitmus.claims.claims_file import claim as claim_named
-from isolitmus.conformance.delta.engine import ENGINE as DELTA
 from isolitmus.conformance.engines import run_cases
-from isolitmus.databases.sessions.connections import StatementError
 from isolitmus.model.display import ReadableRepr
-from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, brief
+from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from isolitmus.claims.claim import Claim, ClaimEvidence, ClaimVerdict, Figure
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["VerifiedClaim", "verify_claims"]
+OBSERVERS: Registry[Callable[..., Mapping[str, Mapping[str, Any] | IsolitmusError]]] = Registry(
+    "observer"
+)
+"""What makes observations on engines."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -215,41 +216,14 @@ def _observed(
     name: str, pieces: Sequence[ClaimEvidence]
 ) -> dict[str, Mapping[str, Figure] | IsolitmusError]:
     """Return the facts of each experiment that the pieces name (numbers or texts), or the error."""
-    from isolitmus.conformance.delta.session import open_session
-    from isolitmus.databases.observations import DatabaseObservation, observation_named
-    from isolitmus.databases.observations.databases import SERVERS
-
-    wanted = {
-        p.question.name: observation_named(p.question.name)
-        for p in pieces
-        if isinstance(p.question, AskedObservation)
+    asked = (p.question.name for p in pieces if isinstance(p.question, AskedObservation))
+    names = list(dict.fromkeys(asked))
+    return {
+        key: facts
+        if isinstance(facts, IsolitmusError)
+        else {fact: _figure(value) for fact, value in facts.items()}
+        for key, facts in OBSERVERS.named("databases")(name, names).items()
     }
-    able = {
-        key: one
-        for key, one in wanted.items()
-        if name in (one.engines if isinstance(one, DatabaseObservation) else (DELTA,))
-    }
-    reason = EngineUnavailable(f"{name} cannot make this observation")
-    found: dict[str, Mapping[str, Figure] | IsolitmusError] = dict.fromkeys(wanted, reason)
-    if not able:
-        return found
-    try:
-        serving: AbstractContextManager[Any] = (
-            SERVERS[name]() if name in SERVERS else open_session()
-        )
-        with serving as opened:
-            for key, one in able.items():
-                try:
-                    found[key] = {
-                        fact: _figure(value) for fact, value in one.made(opened).facts.items()
-                    }
-                except IsolitmusError as error:
-                    found[key] = error
-                except StatementError as error:
-                    found[key] = Refused(f"{key}: {name}: {brief(str(error))}")
-    except IsolitmusError as error:
-        found |= {key: error for key in able if found[key] is reason}
-    return found
 
 
 def _figure(value: object) -> Figure:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["CELLS", "cell_table", "claim_lines", "documents_pages", "evidence_words"]
-
 PAGES = {"PT": "newest", "JA": "middle", "AR": "oldest"}
 """Editions of Databricks' page, by the abbreviation in the names of their protocols."""
 READ_IN_PART = [name for name, edition in EDITIONS.items() if edition.in_part]

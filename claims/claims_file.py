@@ -27,7 +27,7 @@ from isolitmus.claims.claim import (
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.disk.input_files import read_text, shipped_files
-from isolitmus.specs.files import catalogue
+from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.expectations import Expected, read_expectation
 from isolitmus.specs.files.toml_reader import Source, show_value
 from isolitmus.specs.registries.engines import engines as engine_names
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.claims.claim import ClaimQuestion, ClaimVerdict, FigureStatements
     from isolitmus.model.litmus import Expectation
     from isolitmus.specs.files.toml_reader import Node
-
-__all__ = ["claim", "claims", "read_claims", "read_claims_file"]
 
 NAME = re.compile(r"[DQN][1-9]\d?[a-z]?")
 KEYS = (
@@ -350,7 +348,7 @@ def _protocols(given: Node) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for text in texts:
         problem = f"{given}.under names no protocol: '{text}'"
-        found |= dict.fromkeys(given.meant(problem, text, known, catalogue.protocol_names))
+        found |= dict.fromkeys(given.meant(problem, text, known, spec_catalogue.protocol_names))
     return tuple(found)
 
 
@@ -418,7 +416,7 @@ def _separate(given: Node) -> Iterator[AskedSeparation]:
         "separate",
         "level or protocol",
         [*shipped_files("levels"), *shipped_files("protocols")],
-        catalogue.protocol_names,
+        spec_catalogue.protocol_names,
     )
     if len(specs) != 2:
         given.refuse(f"{given}.separate names {len(specs)} specs; expected two")

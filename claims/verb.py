@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.claims.claim import Claim
     from isolitmus.model.budget import Budget
 
-__all__ = ["claims"]
-
 VERIFY = "verify"
 
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.delta.log import LogCommit
 
-__all__ = ["audit"]
-
 FORMS = OutputForms(*TABLES)
 SHOWN = 10
 """Number of findings of a kind and certainty that are printed."""

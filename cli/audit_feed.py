@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.audit import Audit, Finding
 
-__all__ = ["AuditFeed", "LinesPath"]
-
 
 @dataclass(frozen=True, slots=True)
 class LinesPath:

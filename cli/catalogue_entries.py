@@ -26,7 +26,7 @@ from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.errors import IsolitmusError, Limit, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
-from isolitmus.specs.files import catalogue
+from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.anomaly_file import anomalies_called, anomaly
 from isolitmus.specs.files.catalogue_titles import CATALOGUE, names_of_kind, tagged
 from isolitmus.specs.files.exceptions_file import exception_of
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.spec import Spec
-
-__all__ = ["Entry", "show_entries"]
 
 KIND_WORDS: Mapping[TransactionKind, str] = {
     "statements": "a transaction is one statement of Delta",
@@ -149,7 +147,7 @@ def show_entries(
     engine: str | None,
 ) -> int:
     """Show things in full, or kinds in another form than text; return the exit status."""
-    asked = None if spec is None else catalogue.spec(spec)
+    asked = None if spec is None else spec_catalogue.spec(spec)
     carriers = [] if engine is None else split_names("engine", engine)
     refuse_engines(carriers)
     entries: list[Entry] = []
@@ -210,7 +208,7 @@ def _one(name: str) -> Entry:
     UnknownName
         If there is none, or if several have the name.
     """
-    name = catalogue.databricks_protocol(name)
+    name = spec_catalogue.databricks_protocol(name)
     plain, _, _ = name.partition("@")  # a runtime may follow the name
     kinds = CATALOGUE.own_names()
     for kind in kinds:
@@ -219,13 +217,13 @@ def _one(name: str) -> Entry:
     if exception_of(name) is not None:  # an error class, or a class with its package
         return _exception(name)
     if name.endswith(".cat"):
-        return _spec("protocol" if catalogue.spec(name).promises else "level")(name)
+        return _spec("protocol" if spec_catalogue.spec(name).promises else "level")(name)
     if name.endswith(".toml"):
         return _litmus(name)
     meanings: list[tuple[str, Callable[[str], Entry]]] = [
         (one.name, _anomaly) for one in anomalies_called(name)
     ]
-    if (meant := catalogue.meant_spec(name)) is not None:
+    if (meant := spec_catalogue.meant_spec(name)) is not None:
         meanings.append((meant, READERS["levels"]))
     if len(meanings) > 1:
         names = " or ".join(f"isolitmus show {meant}" for meant, _ in meanings)
@@ -243,10 +241,10 @@ def _with_frame(entry: Entry, spec: Spec | None) -> Entry:
 def _portrayed(name: str, entry: Entry, budget: Budget) -> Entry:
     """Return a protocol with its guarantees, or a level with what makes it trivial, if any."""
     if entry.kind == "level":
-        return replace(entry, trivial=find_triviality(catalogue.spec(name), budget=budget))
+        return replace(entry, trivial=find_triviality(spec_catalogue.spec(name), budget=budget))
     if entry.kind != "protocol":
         return entry
-    spec = catalogue.protocol(name)
+    spec = spec_catalogue.protocol(name)
     if spec.format is not None and format_named(spec.format).carry_out is not None:
         return entry
     with progress(f"show {entry.name}") as tell:
@@ -264,7 +262,7 @@ def _spec(kind: str) -> Callable[[str], Entry]:
     """Return a function that reads a spec as an entry of this kind."""
 
     def read(name: str) -> Entry:
-        spec = catalogue.spec(name)
+        spec = spec_catalogue.spec(name)
         return Entry(
             spec.name, kind, spec.title, spec.source, spec.text, "\n".join(axiom_lines(spec))
         )
@@ -303,8 +301,8 @@ def _anomaly(name: str) -> Entry:
         history = catalogue.litmus(known.history)
         assert isinstance(history, HistoryTest)
         verdicts = {
-            level: str(check_history(history.history, catalogue.level(level)))
-            for level in catalogue.levels()
+            level: str(check_history(history.history, spec_catalogue.level(level)))
+            for level in spec_catalogue.levels()
         }
         lines += ["", f"Smallest history ({known.history}): {adya_notation(history.history)}"]
         for word in ("forbidden", "allowed"):

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
     from isolitmus.cli.conversion import OutputForm
 
-__all__ = ["check"]
-
 FORMS = OutputForms(*PICTURES, *TABLES)
 
 

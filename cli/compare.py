@@ -27,9 +27,7 @@ from isolitmus.cli.output import check_output_paths, progress, say, write_certif
 from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
 from isolitmus.specs.disk.output_files import write_whole
-from isolitmus.specs.files.catalogue import every_level, levels
-
-__all__ = ["compare"]
+from isolitmus.specs.files.spec_catalogue import every_level, levels
 
 FEW = 9
 """Number of levels up to which no other processes are started."""

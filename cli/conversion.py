@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.history import History
 
-__all__ = ["DOCUMENTS", "HISTORIES", "PICTURES", "TABLES", "WRITERS", "OutputForm", "OutputForms"]
-
 PICTURES: Mapping[str, Callable[[DependencyGraph], str]] = {
     "svg": lambda graph: graph.to_svg(),
     "mermaid": lambda graph: graph.to_mermaid(),

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 
     Carry = Callable[[Litmus, Spec], Run]
 
-__all__ = ["REMEDIES", "Remedy", "advise", "demo", "follow_remedy"]
-
 
 @dataclass(frozen=True, slots=True)
 class Remedy:

@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "MODEL",
-    "EngineRun",
-    "EngineTask",
-    "refuse_engines",
-    "report_refusals",
-    "run_found",
-    "run_tasks",
-]
-
-
 END_WORDS = {
     "met": "passed",
     "not met": "FAILED",

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.auditing.diagnosis import ConflictingCommits
 
-__all__ = ["explain"]
-
 FORMS = OutputForms()
 STDIN = "-"
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Format, RandomTests
     from isolitmus.model.spec import Spec
 
-__all__ = ["explore"]
-
 
 @check_output_paths(evidence=False, out=True)
 def explore(

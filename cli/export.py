@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = ["export"]
-
 PROTOCOL = "delta-serializable"
 
 

@@ -10,8 +10,6 @@ from isolitmus.cli.options import Memory, Time, read_budget
 from isolitmus.cli.output import progress, say
 from isolitmus.specs.registries.engines import install_engine
 
-__all__ = ["install"]
-
 
 def install(
     engine: Annotated[

@@ -32,8 +32,6 @@ from isolitmus.model.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["USAGE", "VERBS", "VERBS_BY_DOOR", "Group", "Verb", "app", "main", "usage_error"]
-
 USAGE: Any = typer.BadParameter.__mro__[2]
 """Base class of typer's own errors, which it takes from click and does not export."""
 

@@ -33,8 +33,8 @@ from isolitmus.model.matrix import LETTERS, NOT_MODELLED, OTHER, outcome_letter
 from isolitmus.model.run import SILENT
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.files.catalogue import matrix as read_matrix
-from isolitmus.specs.files.catalogue import protocols
 from isolitmus.specs.files.evidence_files import MatrixEvidence
+from isolitmus.specs.files.spec_catalogue import protocols
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from isolitmus.model.engine import Engine
     from isolitmus.model.matrix import Matrix, MatrixCase, MatrixPlace
     from isolitmus.model.spec import Spec
-
-__all__ = ["matrix"]
 
 FORMS = OutputForms(*TABLES)
 EFFECTS = (LETTERS["committed"], LETTERS["no-op"], LETTERS[SILENT], "e")

@@ -11,22 +11,6 @@ from isolitmus.model.budget import Budget, size
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.registry import Registry
 
-__all__ = [
-    "CERTIFICATE",
-    "SPARK_JOBS",
-    "Cores",
-    "Json",
-    "Master",
-    "Memory",
-    "Time",
-    "check_at_least",
-    "check_cores",
-    "needs_spark",
-    "read_budget",
-    "read_sizes",
-    "split_names",
-]  # fmt: skip
-
 SPARK_JOBS: Registry[Any] = Registry("Spark job")
 """What ``--spark``, and ``--out`` of replays, run on Spark: functions of the part ``pipeline``."""
 

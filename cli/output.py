@@ -35,28 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.checker.solver.refutation import Certificate
 
-__all__ = [
-    "Pace",
-    "Refusal",
-    "check_output_paths",
-    "group_refusals",
-    "json_line",
-    "line_width",
-    "made_by_command",
-    "print_json",
-    "progress",
-    "refuse_other_engine",
-    "say",
-    "say_assumptions",
-    "say_file",
-    "say_text",
-    "say_unwrapped",
-    "warn",
-    "worst_status",
-    "wrap_line",
-    "write_certificates",
-]
-
 P = ParamSpec("P")
 
 

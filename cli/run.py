@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.run_result import run as predict
 from isolitmus.checker.render.expectation_report import expected_protocols
 from isolitmus.checker.render.text_pictures import markdown_grid
 from isolitmus.cli.conversion import PICTURES, OutputForms
-from isolitmus.cli.engine_runs import MODEL, EngineRun, EngineTask, refuse_engines, run_tasks
+from isolitmus.cli.engine_runs import EngineRun, EngineTask, refuse_engines, run_tasks
 from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget, split_names
 from isolitmus.cli.output import Refusal, print_json, progress, say, say_text
 from isolitmus.model.errors import IsolitmusError, Limit, NoLitmusTest
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.cli.conversion import OutputForm
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
-
-__all__ = ["run"]
 
 FORMS = OutputForms(*PICTURES)
 ABSTRACT = "an abstract history, which no engine can run; use isolitmus check"

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
-__all__ = ["NOT_OF_MUTANTS", "needs_mutants", "refuse_beside_mutants", "report_mutants", "separate"]
-
 NOT_OF_MUTANTS = (
     "--both", "--unexplained", "--unbounded", "--save", "--engine", "--every-version-read",
     "--no-sessions", "--no-aborts", "--observed", "--certificate", "--no-catalogue",

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
 
-__all__ = ["show"]
-
 FORMS = OutputForms(*PICTURES, *DOCUMENTS, *TABLES)
 
 

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
     Count = Callable[..., Sweep]
 
-__all__ = ["sweep"]
-
 KEEP = ("counts", "findings", "executions", "verdicts")
 """Tables that ``--keep`` keeps, each with those before it."""
 FORMS = OutputForms(*TABLES)

@@ -34,9 +34,9 @@ from isolitmus.model.errors import (
 from isolitmus.model.exploration import RandomBatch
 from isolitmus.model.matrix import NOT_MODELLED, MatrixCase
 from isolitmus.model.run import SeveralRuns
-from isolitmus.specs.files.catalogue import protocol
-from isolitmus.specs.files.catalogue import protocol as named_protocol
 from isolitmus.specs.files.matrix_file import matrix_litmus
+from isolitmus.specs.files.spec_catalogue import protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,19 +48,6 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix, MatrixPlace
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = [
-    "ExplorationResult",
-    "Mismatch",
-    "describe_differences",
-    "digest_tests",
-    "draw_tests",
-    "explore",
-    "find_differences",
-    "find_mismatches",
-    "observe_cells",
-    "redraw_batch",
-]
 
 Case = tuple["Litmus", "Spec"]
 """Litmus test and the protocol it runs under."""

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "is_implemented",
-    "joinable_engine",
-    "open_engine",
-    "refuse_format",
-    "refuse_unable",
-    "run_cases",
-]
-
 STARTS = 3
 """Maximum number of starts of an engine that ends while it runs tests."""
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from isolitmus.model.errors import EngineUnavailable
 
-__all__ = ["SUPPORTED", "Java", "find_java"]
-
 SUPPORTED = (17, 21)
 _NEEDED = "PySpark with Delta needs Java 17 or 21"
 _REMEDY = (

@@ -121,7 +121,7 @@ class LitmusFile(_Sentence, pytest.File):
 def _refuse_silence(test: Litmus, engine: str) -> None:
     """Raise IsolitmusError for a test that would have nothing to compare the model with."""
     from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
-    from isolitmus.specs.files.catalogue import protocols
+    from isolitmus.specs.files.spec_catalogue import protocols
     from isolitmus.specs.registries.formats import format_named
 
     known = protocols(format_named(test.format).log)

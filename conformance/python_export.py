@@ -25,7 +25,7 @@ from isolitmus.model.delta.log import DEFAULT_LEVEL, LEVEL_KEY
 from isolitmus.model.errors import IsolitmusError, Refused, printable
 from isolitmus.model.litmus import ClientSettings, HistoryTest
 from isolitmus.model.sql.statement import Read, Vacuum
-from isolitmus.specs.files.catalogue import protocol
+from isolitmus.specs.files.spec_catalogue import protocol
 from isolitmus.specs.files.table_ddl import table_ddl
 from isolitmus.specs.sql.parameters import ALIAS, INIT
 
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Rows
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["ExportForm", "export_tests"]
 
 ExportForm = Literal["pytest", "pyspark"]
 """Form of the exported file."""

@@ -23,16 +23,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-__all__ = [
-    "GRACE",
-    "Interruption",
-    "Worker",
-    "end_child",
-    "interrupt_by",
-    "run_interruptibly",
-    "run_together",
-]
-
 T = TypeVar("T")
 
 TICK = 0.01

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from isolitmus.databases.locking.interleavings import CountedEnd, Interleavings
 
-__all__ = ["interleaving_lines", "interleavings_text"]
-
 
 def interleavings_text(done: Interleavings) -> str:
     """Return the first lines of `interleaving_lines` as one text."""

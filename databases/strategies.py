@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = ["SessionDomain", "SessionPart", "locking_tests"]
-
 FORM = "locking"
 FACTOR = 10
 """Time units between two steps of a smallest test."""

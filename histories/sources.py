@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks.history_sources import Judged, Refuse
     from isolitmus.model.budget import Budget
 
-__all__ = ["AUTO", "AWDIT", "COBRA", "DBCOP", "ELLE", "PERMUTATIONS", "PLUME"]
-
 PERMUTED = ".spec"
 """File extension of PostgreSQL's isolation tests."""
 

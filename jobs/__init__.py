@@ -1,1 +1,1 @@
-"""Jobs on tables: readers of SQL, dbt, bundles, notebooks and PySpark; predict, robust, invariants, lint."""
+"""Jobs on tables: SQL, dbt, bundles, notebooks, PySpark; predict, robust, invariants, lint."""

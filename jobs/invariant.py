@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["BEFORE", "GroupLimit", "Invariant", "Reference", "TableVersions", "Total", "TotalOp"]
-
 TotalOp = Literal["=", "<=", ">="]
 """How a total compares with the one before."""
 BEFORE = "before"

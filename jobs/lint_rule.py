@@ -9,8 +9,6 @@ from isolitmus.model.errors import near
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["RULES", "LintRule", "Severity", "chosen_codes", "codes_of", "unknown_code"]
-
 Severity = Literal["error", "warning", "note"]
 
 

@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Value
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["WorkloadDomain", "jobs"]
-
 LOOKED_AT = 20_000
 """Maximal number of parameter values tried to find those that a job's ``where`` admits."""
 MOST = 200

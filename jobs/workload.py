@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.types import Type
 
-__all__ = [
-    "TEXTS",
-    "Job",
-    "JobStatement",
-    "QueryText",
-    "StandIn",
-    "UnreadStatement",
-    "Workload",
-]
-
 TEXTS = ("sql", "origin")
 """Attributes of parsed statements that repeat their text."""
 

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Anomaly", "AnomalyTest", "EngineLevel", "TransactionKind", "plain_name"]
-
 TransactionKind = Literal["statements", "clients", "scans"]
 """What a transaction is in a test: one statement of Delta; a client that reads, then writes; or
 several statements under locks.

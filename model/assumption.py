@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Self
 
-__all__ = ["Assumption", "AssumptionKind"]
-
 
 class AssumptionKind(Enum):
     """Kind of an assumption, with what an answer takes for granted."""

@@ -11,19 +11,6 @@ from isolitmus.model.records import Records, Tabular
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "KINDS",
-    "REORDERED",
-    "Audit",
-    "AuditRound",
-    "Certainty",
-    "CommitSpan",
-    "Finding",
-    "NearMiss",
-    "Overview",
-]
-
-
 KINDS = {
     "reorder": (
         "commits that did not see a concurrent change to their read set, as their level permits"

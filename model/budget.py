@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-__all__ = ["Budget", "in_use", "raised_again", "size"]
-
 SHARE = 0.75
 """Default share of the free memory that a computation may use."""
 PACE = 0.05

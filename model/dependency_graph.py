@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.reason import Edge
 
-__all__ = ["DependencyGraph", "GraphResult", "HasseDiagram"]
-
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph(ReadableRepr):

@@ -9,21 +9,6 @@ from isolitmus.model.errors import visible
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "Command",
-    "PageResult",
-    "ReadableRepr",
-    "TextResult",
-    "about_duration",
-    "bind_renderer",
-    "capitalized",
-    "count_of",
-    "first_lines",
-    "first_reasons",
-    "render",
-    "text_digest",
-]
-
 
 class ReadableRepr:
     """Base class for a readable ``repr`` that IPython, Hypothesis and notebooks show as well.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Step
     from isolitmus.model.spec import Spec
 
-__all__ = ["Engine", "RunsTests", "RunsTransactions"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunsTests:

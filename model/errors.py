@@ -10,39 +10,6 @@ from unicodedata import category
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "Disagreement",
-    "Ended",
-    "EngineFailed",
-    "EngineUnavailable",
-    "FrameError",
-    "HistoryError",
-    "IsolitmusError",
-    "Limit",
-    "LitmusError",
-    "LogError",
-    "MemoryLimit",
-    "MissingPart",
-    "NoLitmusTest",
-    "RecordingError",
-    "Refused",
-    "SpecError",
-    "SqlError",
-    "SqlProblem",
-    "TimeLimit",
-    "UndeterminedError",
-    "UnknownName",
-    "WaitsForEver",
-    "brief",
-    "clip",
-    "excerpt",
-    "near",
-    "printable",
-    "sentence",
-    "visible",
-]
-
-
 WIDTH = 120
 """Maximum number of columns of a quoted line in a message."""
 NEAR = 0.66

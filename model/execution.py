@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import EvaluationError
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["Database", "Effect", "Event", "Execution", "ReadSet", "RowRead", "RowWrite", "births"]
-
 Database = Mapping[str, TableState]
 """Tables by name; a table that has not been created yet is missing."""
 

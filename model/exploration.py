@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["EACH", "RandomBatch", "split_batches"]
-
 EACH = 100
 """Number of tests that are drawn from one seed."""
 

@@ -33,18 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.vocabulary import Term
 
-__all__ = [
-    "BuildsFrame",
-    "Driver",
-    "Executor",
-    "Format",
-    "PicksFiles",
-    "RandomTests",
-    "Scans",
-    "ScopeSolver",
-    "Stepwise",
-]
-
 
 class Driver(Protocol):
     """Executor of the statements of a schedule, each on the version that it sees."""

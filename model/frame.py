@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from networkx import MultiDiGraph
 
-__all__ = ["Frame", "FrameBuilder"]
-
 
 @dataclass(frozen=True, slots=True)
 class Frame(ReadableRepr):

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.operations import Status, Version
 
-__all__ = ["History"]
-
 
 @dataclass(frozen=True, slots=True)
 class History(ObservedHistory, ReadableRepr):

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.operations import Moment, ObservedHistory, Transaction
 
-__all__ = ["refuse_defects"]
-
 
 def refuse_defects(history: ObservedHistory) -> None:
     """Raise HistoryError for the first contradiction in a history, if there is one."""

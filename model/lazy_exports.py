@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["lazy_getattr"]
-
 
 def lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Return a module ``__getattr__`` that imports each name from the submodule that `homes` maps

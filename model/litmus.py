@@ -30,17 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Read, Statement
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = [
-    "Aside",
-    "CacheTable",
-    "ClientSettings",
-    "DataFrameWrite",
-    "Expectation",
-    "HistoryTest",
-    "Litmus",
-    "SetConf",
-]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CacheTable(Command):

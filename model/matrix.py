@@ -12,16 +12,6 @@ from isolitmus.model.run import SILENT
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "LETTERS",
-    "NOT_MODELLED",
-    "OTHER",
-    "Matrix",
-    "MatrixCase",
-    "MatrixPlace",
-    "outcome_letter",
-]
-
 
 class MatrixPlace(NamedTuple):
     """Case of a matrix: parked statement, winning statement, and layout."""

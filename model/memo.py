@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["memoize_by_identity"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 MOST = 10_000

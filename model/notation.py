@@ -33,17 +33,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.operations import Moment, Status
 
-__all__ = [
-    "DeadWrite",
-    "expand_deletes",
-    "moment_words",
-    "read_linear",
-    "read_operations",
-    "read_order",
-    "read_schedule",
-    "read_transaction_name",
-]
-
 VersionPair = tuple["Version", "Version"]
 
 

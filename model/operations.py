@@ -24,26 +24,6 @@ from isolitmus.model.relation import Relation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [
-    "INITIAL",
-    "ItemRead",
-    "Match",
-    "MatchBits",
-    "Moment",
-    "ObservedHistory",
-    "Operation",
-    "PredicateRead",
-    "Status",
-    "Transaction",
-    "Version",
-    "Write",
-    "observed_orders",
-    "read_versions",
-    "shorten_schedule",
-    "unordered",
-    "writers_of_objects",
-]
-
 INITIAL = 0
 """Number of the transaction that wrote the initial versions."""
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Place"]
-
 
 class Place(NamedTuple):
     """Lines of a file, and the column at which a statement begins; both count from 1.

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PLUGINS"]
-
 PLUGINS: Mapping[str, Mapping[str, str]] = {
     "format": {
         "delta": "isolitmus.checker.delta.format:DELTA",
@@ -56,6 +54,7 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "claims": "isolitmus.claims.claim_words:CLAIMS",
     },
     "instance": {"delta": "isolitmus.jobs.templates.delta_instance:DELTA"},
+    "observer": {"databases": "isolitmus.databases.observations:observe"},
     "renderer": {
         "Interleavings.text": "isolitmus.databases.interleaving_words:interleavings_text",
     },

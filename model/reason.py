@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.vocabulary import Term
 
-__all__ = ["Edge", "Item", "Reason"]
-
 
 @dataclass(frozen=True, slots=True)
 class Item:

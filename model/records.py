@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-__all__ = ["Datum", "Records", "Tabular"]
-
 Datum = str | int | None
 """Value in a table; None if it is missing."""
 

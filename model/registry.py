@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.metadata import Distribution, EntryPoint
 
-__all__ = ["INTERFACE", "Registry", "load_part"]
-
 INTERFACE = 1
 """Version of the interface to plug-ins, the last part of the groups of their entry points."""
 GROUP = re.compile(r"isolitmus\.(?P<kind>\w+)s(?:\.v(?P<version>\d+))?")

@@ -12,8 +12,6 @@ from isolitmus.model.errors import FrameError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Relation", "bits"]
-
 
 def bits(mask: int) -> Iterator[int]:
     """Yield the positions of the set bits of `mask`, ascending.

@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.model.schedule import Schedule
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = [
-    "PARKED",
-    "ROLLED_BACK",
-    "SILENT",
-    "TOOK_EFFECT",
-    "Run",
-    "SeveralRuns",
-    "Timeline",
-    "TransactionRun",
-    "Wait",
-    "same_bag",
-    "same_rows",
-]
-
 TOOK_EFFECT = ("committed", "no-op")
 """Outcomes of transactions that succeeded."""
 PARKED = "parked"

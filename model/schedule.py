@@ -12,8 +12,6 @@ from isolitmus.model.errors import LitmusError, near
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["Action", "Schedule", "Step"]
-
 Action = Literal[
     "before",
     "park-init",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["FRESH", "LARGEST", "Scope", "fresh"]
-
 FRESH = "{fresh}"
 LARGEST = 8
 """Maximum number of transactions of a scope or of a search in it."""

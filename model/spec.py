@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-__all__ = [
-    "Algebra",
-    "Axiom",
-    "Binary",
-    "Binder",
-    "Bracket",
-    "CatExpr",
-    "Clause",
-    "Fold",
-    "Label",
-    "Name",
-    "Spec",
-    "Unary",
-    "Unsaid",
-]
-
 BinaryOp = Literal["|", ";", "\\", "&"]
 UnaryOp = Literal["+", "*", "?", "^-1", "~"]
 NameKind = Literal["relation", "set"]

@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = [
-    "conjunction",
-    "names_in",
-    "unfold",
-    "with_axioms",
-    "with_silences_as_axioms",
-    "without_silences",
-]
-
 
 def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> frozenset[str]:
     """Return the base names in some expressions after all definitions are unfolded.

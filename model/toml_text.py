@@ -12,16 +12,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = [
-    "inline_table",
-    "is_bare_key",
-    "quoted",
-    "quoted_table",
-    "toml_list",
-    "toml_rows",
-    "toml_value",
-]
-
 
 def toml_rows(table: Rows) -> str:
     """Return rows as a TOML list of lists."""

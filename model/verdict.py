@@ -10,8 +10,6 @@ from isolitmus.model.display import ReadableRepr, first_lines
 if TYPE_CHECKING:
     from isolitmus.model.reason import Edge, Reason
 
-__all__ = ["Allowed", "Forbidden", "Needs", "Silent", "Unknown", "Verdict", "Violation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Violation(ReadableRepr):

@@ -18,25 +18,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "APART",
-    "BASE",
-    "BINDERS",
-    "BY_VERSIONS",
-    "EVERYWHERE",
-    "OF_DELTA",
-    "OF_HISTORIES",
-    "RELATIONS",
-    "SETS",
-    "SET_NAME",
-    "Of",
-    "Term",
-    "named_set",
-    "relations_of",
-    "sets_of",
-    "terms_of",
-]
-
 Of = Literal[
     "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta",
     "delta-rs",

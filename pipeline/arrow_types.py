@@ -7,8 +7,6 @@ from functools import cache
 import pyarrow as pa
 from sqlglot import expressions as exp
 
-__all__ = ["arrow_type"]
-
 PLAIN = {
     exp.DataType.Type.BIGINT: pa.int64(),
     exp.DataType.Type.BOOLEAN: pa.bool_(),

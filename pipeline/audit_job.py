@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["AUDITS", "audit_all", "audit_function", "audits_from_rows", "refuse_no_findings"]
-
 AUDITS = ResultTable(
     "findings",
     "a finding of an audit, or what else one says of a table",

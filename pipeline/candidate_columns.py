@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Columns = dict[str, object]
 
-__all__ = ["candidate_rows"]
-
 
 def candidate_rows(
     work: Work, listing: Listing, found: ListedShard, shard: int, tables: Mapping[str, ResultTable]

@@ -32,7 +32,7 @@ from isolitmus.pipeline.result_table import (
 from isolitmus.pipeline.spark import MASTER, map_on_workers, open_spark, rows_function, write_parts
 from isolitmus.specs.disk.input_files import is_delta_table, real_path
 from isolitmus.specs.disk.output_files import Location
-from isolitmus.specs.files.catalogue import every_level, spec
+from isolitmus.specs.files.spec_catalogue import every_level, spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.checks.history_verdicts import HistoryVerdicts
 
     HistoryFile = tuple[str, Path]
-
-__all__ = ["VERDICTS", "BulkCheck", "check_all", "check_function", "refuse_other_check"]
 
 VERDICTS = ResultTable(
     "verdicts",

@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "REPLAYS",
-    "RecordedEngine",
-    "ReplayTable",
-    "Replayed",
-]
-
 REPLAYS = ResultTable(
     "replays",
     "a litmus test on an engine under a protocol",

@@ -13,15 +13,6 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.disk.output_files import Location
 
-__all__ = [
-    "ResultColumn",
-    "ResultTable",
-    "Table",
-    "refuse_without",
-    "table_property",
-    "text_literal",
-]
-
 
 class ResultColumn(NamedTuple):
     """Column of a table of results."""

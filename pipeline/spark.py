@@ -42,22 +42,6 @@ if TYPE_CHECKING:
 
     from isolitmus.pipeline.result_table import ResultTable
 
-__all__ = [
-    "MASTER",
-    "NEEDED",
-    "failure",
-    "is_cluster",
-    "is_remote",
-    "job_description",
-    "map_on_workers",
-    "open_spark",
-    "package_archive",
-    "parallelism",
-    "rows_function",
-    "ship_package",
-    "write_parts",
-]
-
 MASTER = "local[2]"
 KNOWN = re.compile(
     r"local(\[(\d+|\*)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|yarn|(spark|k8s|sc)://\S+"

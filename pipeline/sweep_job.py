@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = ["finding_rows", "rank_within_size", "refuse_unlisted", "sweep"]
-
 
 def refuse_unlisted(work: Work, keep: str) -> None:
     """Raise IsolitmusError if a sweep cannot keep a row for each candidate."""

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.pipeline.result_table import ResultTable
 
-__all__ = ["SweepFolder", "build_sweep_page", "sum_tables"]
-
-
 COUNTS = (
     "\n    SELECT size, sum(candidates), protocol, level, sum(admitted), sum(forbidden),"
     " sum(unexplained), sum(not_log_order)\n"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.sweeps.tally import Choices, First, Shards, Tally
     from isolitmus.pipeline.result_table import ResultTable
 
-__all__ = ["ShardTask", "count_function", "count_rows", "tallies_from_rows"]
-
 
 class ShardTask(NamedTuple):
     """Sweep to count, and the rows to keep."""

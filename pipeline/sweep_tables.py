@@ -24,17 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.specs.disk.output_files import Location
 
-__all__ = [
-    "BESIDE",
-    "FIXED",
-    "KEEP",
-    "VERSION",
-    "SweepData",
-    "kept_tables",
-    "refuse_other_sweep",
-    "sweep_tables",
-]
-
 VERSION = 1
 """Version of the columns below; tables of another version are not continued."""
 KEEP = {

@@ -13,8 +13,6 @@ from isolitmus.cli.output import check_output_paths, progress, say
 from isolitmus.specs.disk.input_files import real_path
 from isolitmus.specs.disk.output_files import write_whole
 
-__all__ = ["report"]
-
 FORMS = OutputForms()
 
 

@@ -17,8 +17,6 @@ from time import monotonic
 import pytest
 from hypothesis import Phase, core, settings
 
-__all__ = ["run_pytest", "run_script"]
-
 settings.register_profile(
     "process",
     settings.get_profile("default"),

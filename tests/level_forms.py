@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["FORMS", "Executed", "Reorderings", "StepMemory", "form", "part"]
-
 Order = tuple[int, ...]
 Seen = tuple[frozenset[object], ...]
 Bag = dict[str, Counter[object]]

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["CandidateBatch", "candidate_batches", "uncountable"]
-
 LARGEST = 1 << 20
 """The most candidates of one batch: so that its bits stay in the processor's cache."""
 

@@ -22,7 +22,8 @@ from isolitmus.model.history import History
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec import BinaryOp, Bracket, UnaryOp
 from isolitmus.specs import litmus, spec
-from isolitmus.specs.files.catalogue import levels, litmus_names
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.spec_catalogue import levels
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from isolitmus.checker.render.lattice_pages import anomaly_verdicts, levels_page
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.model.history import History
 from isolitmus.specs import level, litmus
-from isolitmus.specs.files.catalogue import every_level
+from isolitmus.specs.files.spec_catalogue import every_level
 
 STEP = re.compile(
     r"""\d+\. \*\*(?P<stronger>.*)\*\* is stronger than \*\*(?P<weaker>.*)\*\*\.

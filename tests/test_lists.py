@@ -31,8 +31,9 @@ from isolitmus.pipeline.replay_table import REPLAYS
 from isolitmus.pipeline.sweep_tables import sweep_tables
 from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.disk import input_files as limits
-from isolitmus.specs.files.catalogue import every_level, litmus_names, matrices, protocols, scopes
+from isolitmus.specs.files.catalogue import litmus_names, matrices, scopes
 from isolitmus.specs.files.catalogue_titles import names_of_kind
+from isolitmus.specs.files.spec_catalogue import every_level, protocols
 from isolitmus.specs.registries.engines import engines
 from isolitmus.specs.sql.configuration import MADE, SETTABLE
 from isolitmus.specs.sql.queries import UNMODELLED

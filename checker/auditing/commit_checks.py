@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     _Key = tuple[str, tuple[tuple[str, str], ...]]
     from isolitmus.model.delta.log import LogFile
 
-__all__ = ["LiveFiles", "SilentCommits", "find_false_claims", "find_level_change"]
-
 READ = ("DELETE", "UPDATE", "TRUNCATE")
 """Commands that always read; none of their commits is a blind append."""
 SHOWN = 20

@@ -65,22 +65,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata
     from isolitmus.model.frame import Frame
 
-__all__ = [
-    "LONGEST",
-    "AuditedCommit",
-    "MissedCommit",
-    "RecentCommits",
-    "adds_meet_read_set",
-    "dependency_frames",
-    "find_bridges",
-    "find_reorders",
-    "is_allowed_to_miss",
-    "missed_write",
-    "read_from",
-    "removes_meet_read_set",
-    "wrote_next_version",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class AuditedCommit:

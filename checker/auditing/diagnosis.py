@@ -50,17 +50,6 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Violation
     from isolitmus.specs.logs.delta_log import DeltaLog
 
-__all__ = [
-    "ConflictingCommits",
-    "Diagnosis",
-    "OtherDiagnosis",
-    "ReplayedExample",
-    "conflicts_after",
-    "conflicts_of_version",
-    "explain",
-    "run_example",
-]
-
 BY_FILES = (
     "ConcurrentAppendException",
     "ConcurrentDeleteReadException",

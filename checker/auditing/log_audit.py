@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogCommit
     from isolitmus.specs.logs.delta_log import DeltaLog
 
-__all__ = ["FollowedAudit", "LogPass", "OverlapCounts", "audit"]
-
 NEAR_MISSES_KEPT = 100
 """Maximum number of near misses that are kept."""
 COUNTED = ("operations", "levels", "writers", "pairs", "near_counts")

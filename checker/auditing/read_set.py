@@ -48,21 +48,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata
 
-__all__ = [
-    "EVERYTHING",
-    "CommitReads",
-    "Condition",
-    "FileMatch",
-    "count_live_rows",
-    "describe_commit",
-    "is_checked",
-    "match_file",
-    "only_moves_data",
-    "partition_conditions",
-    "read_condition",
-    "read_set_of",
-]
-
 FileMatch = Literal["all", "none", "perhaps"]
 """Part of a file's rows that match a condition: all, none, or perhaps some."""
 Scalar = int | str

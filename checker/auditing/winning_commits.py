@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogCommit, LogFile
     from isolitmus.specs.logs.delta_log import DeltaLog
 
-__all__ = [
-    "WinningCommit",
-    "find_winning_commit",
-    "meeting_files",
-    "partition_folder",
-    "winning_commit",
-    "winning_commit_at",
-    "winning_commits_after",
-]
-
 FARTHEST = 10_000
 """Maximum number of commits, the newest, that are searched for the one in a message."""
 FOLDERS = 4

@@ -18,7 +18,8 @@ from isolitmus.model.history import History
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec import Spec
 from isolitmus.model.verdict import Forbidden, Needs, Unknown
-from isolitmus.specs.files.catalogue import litmus, spec
+from isolitmus.specs.files.catalogue import litmus
+from isolitmus.specs.files.spec_catalogue import spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Execution
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = ["check"]
 
 
 def check(

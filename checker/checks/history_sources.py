@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     Refuse = Callable[[str, IsolitmusError], object]
     Judged = Iterator[tuple[str, str, HistoryVerdicts]]
 
-__all__ = [
-    "FORMATS",
-    "SOURCES",
-    "HistorySource",
-    "answered",
-    "check_file",
-    "check_files",
-    "history_files",
-    "refuse_forms",
-    "specs_to_check",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class HistorySource:
@@ -156,7 +144,7 @@ def refuse_forms(path: Path, asked: Sequence[str] | None) -> None:
 def specs_to_check(asked: Sequence[str] | None, test: Litmus | HistoryTest | None) -> list[Spec]:
     """Return the levels to check on a test or a table log; default: all levels of the catalogue."""
     from isolitmus.model.litmus import HistoryTest
-    from isolitmus.specs.files.catalogue import levels, spec
+    from isolitmus.specs.files.spec_catalogue import levels, spec
     from isolitmus.specs.registries.formats import format_named
 
     if asked:

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import HistoryTest, Litmus
     from isolitmus.model.verdict import Verdict
 
-__all__ = [
-    "IMPLIES",
-    "LISTED",
-    "UNOBSERVED",
-    "HistoryVerdicts",
-    "StrongestAndWeakest",
-    "find_standing",
-    "implied_levels",
-]
-
 IMPLIES: Mapping[str, tuple[str, ...]] = {
     "log-serializable": ("serializable",),
     "serializable": ("snapshot-isolation", "update-serializable"),

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.logs.delta_log import DeltaLog
 
-__all__ = ["check_log", "only_forbids_cycles"]
-
 MOST = 150
 """Maximum number of commits that are judged together."""
 WITNESS = 40
@@ -187,7 +185,7 @@ def check_log(
 def only_forbids_cycles(spec: Spec) -> bool:
     """Return whether a spec only forbids cycles of dependencies.
 
-    >>> from isolitmus.specs.files.catalogue import level, protocol
+    >>> from isolitmus.specs.files.spec_catalogue import level, protocol
     >>> only_forbids_cycles(level("write-serializable"))
     True
     >>> only_forbids_cycles(protocol("delta-serializable"))

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.nondeterminism import TriedAnswers
     from isolitmus.model.sql.values import Value
 
-__all__ = ["ScheduleClock", "apply_settings", "confs_in_force", "perform", "serial_effect"]
-
 
 def confs_in_force(litmus: Litmus, name: str) -> Mapping[str, str]:
     """Return the confs of a transaction: those set earlier in its session, and its own."""

@@ -44,19 +44,6 @@ if TYPE_CHECKING:
 CHECKED_BEFORE_DOMAINS = ("ProtocolChangedException", "MetadataChangedException")
 """Conflicts that are checked before metadata domains."""
 
-__all__ = [
-    "apply_commit",
-    "error_before_conflict",
-    "initial_table",
-    "is_blind_append",
-    "refuse_second_attempt",
-    "replay_commit",
-    "replay_files",
-    "retries_compaction",
-    "unfit_level",
-    "write_commit",
-]
-
 
 def initial_table(schema: Schema) -> TableState:
     """Return a table with its initial files, and with its declared isolation level, if any."""

@@ -40,17 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = [
-    "Filters",
-    "command_filters",
-    "equals_some",
-    "in_some_partition",
-    "merge_filters",
-    "query_filters",
-    "scan_condition",
-    "target_filters_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Filters:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.data_file import File
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["LEVEL_SETS", "READ_SETS", "add_read_sets", "read_set"]
-
 READ_SETS = relations_of("delta-rs")
 """Relations of frames whose transactions have read sets."""
 LEVEL_SETS = sets_of("delta-rs")

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["DATABRICKS", "DELTA", "DELTA_RS"]
-
 
 def _documented(
     statement: Statement, database: Database, writer: str, schemas: Mapping[str, Schema]

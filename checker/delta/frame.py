@@ -39,29 +39,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.values import Row
 
-__all__ = [
-    "BASIC",
-    "BASIC_SETS",
-    "COMMIT_RELATIONS",
-    "FLAGS",
-    "LEVEL_SETS",
-    "RELATIONS",
-    "SETS",
-    "add_relations",
-    "adds_meet_reads",
-    "check_fails",
-    "common_applications",
-    "common_domains",
-    "delta_frame",
-    "error_class",
-    "first_added_partition",
-    "rebase_conflict",
-    "removes_meet_reads",
-    "removes_meet_removes",
-    "removes_needed_feature",
-    "sets_domain_twice",
-]
-
 WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 

@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = [
-    "ALTERING",
-    "HeaderChange",
-    "HeaderChanges",
-    "HeaderStates",
-    "alteration_problem",
-    "header_states",
-]
-
 ALTERING = (Definition, Replace, Restore)
 """Statement types that may change the header of a table."""
 MOST = 48

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Definition
     from isolitmus.model.sql.values import Row
 
-__all__ = ["advance_high_water_marks", "generate_values", "high_water_marks", "sync_identity"]
-
 
 def generate_values(
     snapshot: Snapshot, statement: st.Insert, branches: Sequence[Sequence[Row]]

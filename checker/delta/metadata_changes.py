@@ -62,23 +62,6 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database, Event
     from isolitmus.model.sql.schema import Column
 
-__all__ = [
-    "add_definition_reads",
-    "alter_table",
-    "analyse_again",
-    "current_schemas",
-    "definition_item",
-    "definition_row",
-    "definition_write",
-    "merge_schema",
-    "no_change",
-    "read_definitions",
-    "rebase_effect",
-    "refuse_backfill",
-    "refuse_level",
-    "restore_table",
-]
-
 NAMES: Mapping[type[df.Change], str] = {
     df.SetProperties: "SET TBLPROPERTIES",
     df.UnsetProperties: "UNSET TBLPROPERTIES",

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 
-__all__ = ["Insertion", "Outline", "PartitionRead", "UnsupportedScope", "outline", "partitions"]
-
 OTHER = (Raw, Definition, Restore, Replace, Create, Clone, Convert, st.Vacuum, st.Block)
 """Statements that concern more than rows."""
 

@@ -36,14 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.nondeterminism import TriedAnswers
     from isolitmus.model.sql.schema import Schema
 
-__all__ = [
-    "fold_constants",
-    "refuse_opaque",
-    "refuse_random",
-    "refuse_subquery",
-    "replace_opaque_parts",
-]
-
 
 def fold_constants(
     statement: st.Statement, schema: Schema | None, *, insert: str, update: str

@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.statement import Statement
 
-__all__ = [
-    "COLUMNS",
-    "is_readable",
-    "predicates",
-    "raw_tests",
-    "rows_of_t",
-    "schedules",
-    "table_tests",
-    "tables",
-    "transactions",
-]
-
 COLUMNS = (Column("id", "INT"), Column("part", "INT"), Column("x", "INT"))
 NUMBERS = st.integers(0, 4)
 

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.data_file import FileKey
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["backfill_row_tracking", "raw_effect", "stated_data_file", "with_row_tracking_columns"]
-
-
 DUPLICATE_DOMAIN = "DELTA_DUPLICATE_DOMAIN_METADATA_INTERNAL_ERROR"
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Scans
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["Access", "Role", "Tracked", "accesses", "branch_accesses", "scanned_tables"]
-
 Role = Literal["target", "using", "match", "compact", "query", "subquery", "value"]
 """Purpose of an access.
 

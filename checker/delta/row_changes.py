@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row
 
-__all__ = ["Removal", "add_deletion_vectors", "merge_effect", "plan_removal"]
-
 
 class Removal(NamedTuple):
     """Removal of rows, as actions on files."""

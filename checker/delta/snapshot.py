@@ -38,16 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 
-__all__ = [
-    "DELTA_CAST",
-    "INSIDE",
-    "NOTHING",
-    "SPARK_CAST",
-    "OutsideReads",
-    "Result",
-    "Snapshot",
-]
-
 RowTest = Callable[..., bool]
 """Test of a condition on rows: ``holds`` or ``may_hold`` of model.condition."""
 DELTA_CAST = "DeltaArithmeticException"

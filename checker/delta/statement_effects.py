@@ -64,8 +64,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["statement_effect"]
-
 STREAMING = "STREAMING UPDATE"
 """Operation name of a micro-batch of the streaming sink in the log."""
 

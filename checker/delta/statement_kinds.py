@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.query import Query
 
-__all__ = ["KINDS", "statement_kinds"]
-
 KINDS = (
     "Merging", "Deleting", "Compacting", "Purging", "Vacuuming", "Creating", "Complex",
     "Unfiltered",

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, Booleans
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["FileRows", "TableCircuit", "add_read_nodes"]
-
 ABOUT_NO_FILE = ("Meta", "Protocol", "Marked", "Large", "Backfill", "Default")
 """Sets that contain no statement with an outline."""
 QUIET = (

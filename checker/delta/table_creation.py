@@ -52,16 +52,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Convert, Insert, Statement
 
-__all__ = [
-    "clone_effect",
-    "convert_effect",
-    "create_effect",
-    "created_folder",
-    "creation_operation",
-    "first_write_effect",
-    "replace_effect",
-]
-
 EARLY = (
     "AnalysisException",
     "CannotReplaceMissingTableException",

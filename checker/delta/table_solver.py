@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     Accept = Callable[[Candidate], bool]
 
-__all__ = ["build_circuit", "search", "unsupported_scope"]
-
 Choice = tuple[int, int]
 """Number of a statement (or reader) of the scope, and the version that it reads."""
 

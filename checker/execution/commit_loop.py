@@ -38,7 +38,7 @@ from isolitmus.model.spec_algebra import names_in
 from isolitmus.model.sql.nondeterminism import OpenQuestion
 from isolitmus.model.sql.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
 from isolitmus.model.sql.types import UNNAMED
-from isolitmus.specs.files.catalogue import protocol as named
+from isolitmus.specs.files.spec_catalogue import protocol as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -54,24 +54,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.verdict import Verdict, Violation
-
-__all__ = [
-    "NO_OP",
-    "abort_violations",
-    "after_attempt",
-    "attempt_frame",
-    "execute",
-    "execution_frame",
-    "frame_for_spec",
-    "initial_database",
-    "initial_stages",
-    "is_unrecorded",
-    "judge_execution",
-    "observed_run",
-    "recording_spec",
-    "unfit_table",
-    "without_checks",
-]
 
 NO_OP = "no-op"
 """Label of a commit that is not recorded."""

@@ -16,8 +16,8 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.matrix import NOT_MODELLED, MatrixCase, MatrixPlace
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import matrix as matrix_named
-from isolitmus.specs.files.catalogue import protocol as named
 from isolitmus.specs.files.matrix_file import matrix_litmus
+from isolitmus.specs.files.spec_catalogue import protocol as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.matrix import Matrix
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["MatrixCells", "covering_order", "matrix_grid", "predict_case", "predict_cells"]
 
 
 def predict_case(matrix: Matrix, place: MatrixPlace, protocol: SpecLike) -> MatrixCase:

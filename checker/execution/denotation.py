@@ -17,7 +17,7 @@ from isolitmus.model.relation import bits
 from isolitmus.model.spec import Fold, Name
 from isolitmus.model.spec_algebra import names_in
 from isolitmus.specs.files.catalogue import litmus
-from isolitmus.specs.files.catalogue import spec as named
+from isolitmus.specs.files.spec_catalogue import spec as named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import CatExpr, Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = ["Denotation", "SpecDenotation", "denote"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.specs.files.spec_catalogue import NameOrPath
 
-__all__ = ["dependency_edges", "graph", "transaction_graph"]
-
 DEPENDENCIES = ("so", "wr", "ww", "rw")
 
 

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
 
-__all__ = [
-    "open_duck",
-    "open_duck_with_macros",
-    "roll_back",
-    "rolled_back",
-    "to_duck_sql",
-    "unsupported_by_duckdb",
-]
-
 FUNCTIONS: Mapping[type[exp.Expr], str] = {
     exp.Add: "add",
     exp.Sub: "subtract",

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["DuckExecutor"]
-
 Checks = dict[tuple[str, str], str]
 """Conditions of constraints, by table and name."""
 

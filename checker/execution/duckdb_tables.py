@@ -10,15 +10,6 @@ from isolitmus.model.sql.values import literal
 if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column, Schema
 
-__all__ = [
-    "columns_of",
-    "create_table",
-    "fill_table",
-    "resume_sequence",
-    "sequence_defaults",
-    "sequences",
-]
-
 
 def create_table(schema: Schema, verb: str = "CREATE OR REPLACE TABLE") -> str:
     """Return the statement that creates a table as declared, without rows."""

@@ -32,23 +32,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.schema import Schema
 
-__all__ = [
-    "COMPUTED",
-    "DuckStep",
-    "conjunct_trees",
-    "constraint_condition",
-    "init_copy_name",
-    "nulls_of_partitions",
-    "planning_steps",
-    "stage_condition",
-    "stored_steps",
-    "translate",
-    "translate_insert",
-    "translate_merge",
-    "translate_query",
-]
-
-
 Describe: TypeAlias = "Callable[[str], Sequence[str]]"
 """Function that returns the names of a query's columns."""
 

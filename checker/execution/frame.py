@@ -52,21 +52,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row
     from isolitmus.model.vocabulary import Term
 
-__all__ = [
-    "BASIC",
-    "BASIC_SETS",
-    "INIT",
-    "RELATIONS",
-    "SETS",
-    "RowVersion",
-    "add_real_time",
-    "add_row_reads",
-    "build_frame",
-    "dependencies",
-    "needs_times",
-    "version_chains",
-]
-
 
 class RowVersion(NamedTuple):
     """One version of a row."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
 
-__all__ = ["MODEL"]
-
 
 def _carry(litmus: Litmus, spec: Spec) -> Run:
     return observed_run(litmus, execute(litmus, spec), spec.name)

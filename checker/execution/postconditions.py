@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["Postconditions", "Written", "is_interrupted", "violated_queries", "written_rows"]
-
 Written = tuple[tuple[str, str, "Row"], ...]
 """Written rows: table, transaction, values."""
 

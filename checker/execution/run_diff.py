@@ -18,7 +18,7 @@ from isolitmus.model.litmus import Expectation
 from isolitmus.model.run import SILENT, Run, SeveralRuns, TransactionRun, same_bag, same_rows
 from isolitmus.model.sql.nondeterminism import enumerate_choices
 from isolitmus.model.sql.values import show_row
-from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.files.spec_catalogue import level
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Rows, Value
     from isolitmus.model.verdict import Verdict
-
-__all__ = [
-    "RunDiff",
-    "compare_runs",
-    "compare_with_expectation",
-    "possible_runs",
-    "run_differences",
-]
 
 ComparedPoint = tuple[bool | None, str]
 """Agreement of two sides (None: one does not say), and the point or difference in words."""

@@ -49,9 +49,9 @@ from isolitmus.model.sql.statement import statements_of
 from isolitmus.model.sql.types import UNNAMED
 from isolitmus.model.sql.values import show_row, to_json
 from isolitmus.model.verdict import Forbidden, Unknown
-from isolitmus.specs.files.catalogue import level, levels, protocol
 from isolitmus.specs.files.catalogue import litmus as named_litmus
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import level, levels, protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = ["PossibleRuns", "RunResult", "retrace", "run"]
 
 
 def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:

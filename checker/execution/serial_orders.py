@@ -54,20 +54,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.verdict import Verdict
 
-__all__ = [
-    "CONFLICT",
-    "MOST_WRITERS",
-    "Explanation",
-    "ModelExecutor",
-    "SerialExplainer",
-    "SerialOrders",
-    "explain_serially",
-    "form_verdicts",
-    "is_serial_order",
-    "strongest_explanations",
-    "unexplained_versions",
-]
-
 MOST_WRITERS = 8
 """Maximum number of writers: 8 have 40,320 serial orders, and 9 take minutes."""
 

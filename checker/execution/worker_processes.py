@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import SpawnContext
 
-__all__ = [
-    "SAFE_PATH",
-    "available_cores",
-    "ignore_interrupts",
-    "process_pool",
-    "spawn_context",
-]
-
 GONE = 5.0
 """Maximum time to wait for a process that was told to end, in seconds."""
 SAFE_PATH = "PYTHONSAFEPATH"

@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = [
-    "DISAGREEMENT",
-    "FLAWS",
-    "anomaly_names",
-    "anomaly_of",
-    "cycle_anomalies",
-    "missed_anomaly",
-]
-
 FLAWS = {
     "thin-air-read": "thin-air read",
     "aborted-read": "aborted read (G1a)",

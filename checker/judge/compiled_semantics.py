@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["compile_spec"]
-
 Bits = Sequence[int]
 Reading = Callable[["Frame"], Bits]
 SetReading = Callable[["Frame"], int]

@@ -52,15 +52,6 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import ObservedHistory, Status, Transaction
     from isolitmus.model.vocabulary import Term
 
-__all__ = [
-    "Completion",
-    "completions",
-    "find_flaws",
-    "frame_of",
-    "frames",
-    "linear_extensions",
-]
-
 
 def find_flaws(history: ObservedHistory) -> Iterator[tuple[str, Transaction, Reason]]:
     """Yield kind, reading transaction and reason of each unexplained read, by operation.

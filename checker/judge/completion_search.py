@@ -40,14 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import Version
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = [
-    "CompletionSearch",
-    "EdgeSupports",
-    "Support",
-    "UnobservedLiterals",
-    "is_monotone_in_assumptions",
-]
-
 Support = frozenset[int]
 NOTHING: Support = frozenset()
 ORDERED = ("ww", "rw", "rw-item")
@@ -315,7 +307,7 @@ def is_monotone_in_assumptions(spec: Spec) -> bool:
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> is_monotone_in_assumptions(level("serializable"))
     True
     """

@@ -24,21 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = [
-    "BitsetAlgebra",
-    "admits",
-    "explain_conflict",
-    "find_membership",
-    "find_violations",
-    "first_conflict",
-    "first_silence",
-    "fold_over",
-    "judge",
-    "judge_commit",
-    "label_members",
-    "missing_names",
-]
-
 Grounds = tuple[bool, list[tuple[str, bool]]]
 """Membership of a node in a set, and the base sets that decide it."""
 

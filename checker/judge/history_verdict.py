@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["check_history"]
-
 SHOWN = 3
 """Maximal number of completions whose violation is shown."""
 FEW = 200
@@ -75,7 +73,7 @@ def check_history(
     Examples
     --------
     >>> from isolitmus.model.history import History
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> lost = History.parse("r1(x0) r2(x0) w1(x1) w2(x2) c1 c2")
     >>> print(check_history(lost, level("snapshot-isolation")))
     forbidden

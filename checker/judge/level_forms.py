@@ -14,8 +14,6 @@ from isolitmus.model.display import capitalized
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NAMED_FORMS", "STATE", "STATES", "VIEW", "VIEWS", "NamedForm"]
-
 
 class NamedForm(NamedTuple):
     """Form of a level."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["BitSlices", "BooleanMatrix", "Booleans", "Matrices", "axiom_holds", "spec_holds"]
-
 B = TypeVar("B")
 BooleanMatrix = list[dict[int, B]]
 """Rows as dicts: row i maps j to the Boolean of the pair (i, j); impossible pairs are left out."""

@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import ObservedHistory
     from isolitmus.model.spec import Spec
 
-__all__ = ["NODE_SETS", "READ_RELATIONS", "add_reads", "needs_operations", "needs_reads"]
-
 READ_RELATIONS, NODE_SETS = relations_of("reads"), sets_of("reads")
 OPERATION_RELATIONS, OPERATION_SETS = relations_of("operations"), sets_of("operations")
 ONE_BY_ONE = frozenset((*OPERATION_RELATIONS, *OPERATION_SETS, *relations_of("moments")))

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["ignores_latecomers", "is_increasing", "is_monotone", "is_pairwise", "takes_later"]
-
 
 def is_monotone(spec: Spec) -> bool:
     r"""Return whether more nodes can never turn forbidden into allowed.
@@ -57,7 +55,7 @@ def is_pairwise(spec: Spec) -> bool:
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import protocol
+    >>> from isolitmus.specs.files.spec_catalogue import protocol
     >>> is_pairwise(protocol("delta-write-serializable"))
     True
     >>> is_pairwise(protocol("delta-write-serializable-repaired"))
@@ -75,7 +73,7 @@ def is_increasing(spec: Spec) -> bool:
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> is_increasing(level("snapshot-isolation"))
     True
     """
@@ -173,7 +171,7 @@ def takes_later(spec: Spec) -> bool:
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> from isolitmus.specs.language.parser import read
     >>> takes_later(level("snapshot-isolation")), takes_later(level("update-serializable"))
     (True, True)
@@ -299,7 +297,7 @@ def ignores_latecomers(spec: Spec) -> bool:
     Examples
     --------
     >>> from isolitmus.specs.language.parser import read
-    >>> from isolitmus.specs.files.catalogue import level, protocol
+    >>> from isolitmus.specs.files.spec_catalogue import level, protocol
     >>> ignores_latecomers(level("log-serializable"))
     True
     >>> ignores_latecomers(protocol("delta-serializable"))

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import ObservedHistory
     from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = ["LinearCompletion", "linear_completions"]
-
 
 @dataclass(frozen=True, slots=True)
 class LinearCompletion:

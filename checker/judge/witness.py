@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
     from isolitmus.model.spec import CatExpr, Fold
 
-__all__ = ["Reasons", "joined_reasons", "serial_order", "shortest_cycle", "shortest_path"]
-
 
 def shortest_path(relation: Relation, start: int, end: int, among: int = -1) -> list[int]:
     """Return the nodes of a shortest path of at least one step, both ends included.

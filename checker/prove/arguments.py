@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.premises import Premise
     from isolitmus.model.spec import Axiom, Spec
 
-__all__ = ["Lemma", "Question", "Theory", "arguments"]
-
 T = TRANSACTION
 
 PLAIN = frozenset({"snapshot", "put-if-absent", "sessions", "committed"})

@@ -36,23 +36,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = [
-    "FILE",
-    "PREDICATE",
-    "ROW",
-    "TRANSACTION",
-    "VERSION",
-    "BoundedDomain",
-    "Domain",
-    "Formulas",
-    "RelationFormula",
-    "SetFormula",
-    "TableVocabulary",
-    "UnboundedDomain",
-    "inclusion_formula",
-    "spec_formula",
-]
-
 Z3Expr = Any
 
 TRANSACTION = "Transaction"

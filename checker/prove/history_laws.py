@@ -27,8 +27,6 @@ from isolitmus.specs.language.parser import read
 if TYPE_CHECKING:
     from isolitmus.model.spec import CatExpr
 
-__all__ = ["LAWS", "TIMED", "Law", "Related"]
-
 WORDS = r"""
 let same = (so \ so)?
 let Op = ItemRead | PredicateRead | Write

@@ -60,14 +60,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = [
-    "Derivation",
-    "TheoryOfLaws",
-    "axiom_sentence",
-    "derive_inclusion",
-    "initial_transaction_law",
-]
-
 CORE = 1_500_000
 """Solver units spent to find the facts that a question uses; if they do not suffice, it keeps all.
 """

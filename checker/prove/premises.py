@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Execution
 
-__all__ = ["EVERY_VERSION_READ", "PREMISES", "Premise", "find_violated_premises"]
-
 T = TRANSACTION
 
 

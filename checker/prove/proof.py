@@ -40,16 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.formula_semantics import Domain
     from isolitmus.checker.prove.premises import Premise
 
-__all__ = [
-    "OutsideTest",
-    "Proof",
-    "ProofAttempt",
-    "ProofStep",
-    "outside_tests",
-    "prove",
-    "scope_of_statements",
-]
-
 DEPENDENCIES = ("wr", "ww", "rw")
 
 SMALL = ((2, 1, 1), (3, 1, 1), (3, 2, 2), (4, 2, 2))

@@ -31,23 +31,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.history_laws import Law
     from isolitmus.model.spec import BinaryOp, CatExpr, Spec
 
-__all__ = [
-    "COMMITTED",
-    "EVERY",
-    "INITIAL",
-    "MISSED",
-    "SAME",
-    "Closures",
-    "Sentence",
-    "compose",
-    "law_sentence",
-    "node_kind",
-    "question_text",
-    "replace_orders",
-    "restrict",
-    "union_branches",
-]
-
 SAME = Unary("?", Binary("\\", Name("so"), Name("so")))
 """Identity relation, as the reflexive closure of the empty relation."""
 EVERY = Name("every")

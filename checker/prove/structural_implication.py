@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Axiom, CatExpr, Spec
 
-__all__ = ["ENDS", "Implication", "derive_from_texts", "is_included"]
-
 WRITER = Bracket(Name("Writer"))
 PLAIN = frozenset({"Writer", "Reader"})
 """Sets of which each transaction is in exactly one."""

@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.model.audit import Audit, CommitSpan, Finding, Overview
 
-__all__ = [
-    "audit_assumptions",
-    "audit_page",
-    "commit_times",
-    "headline",
-    "overview_lines",
-    "overview_svg",
-]
-
 NEAR_MISSES_SHOWN = 5
 """Maximum number of near misses that are printed."""
 LISTED = 6

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.audit import Audit, AuditRound
 
-__all__ = ["METRICS", "escape_label", "prometheus_text"]
-
 NEAR_OUTCOMES = ("ConcurrentAppendException", "ConcurrentDeleteReadException", REORDERED)
 """Outcomes of near misses."""
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

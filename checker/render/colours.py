@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Literal, assert_never
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DARK", "LIGHT", "PICTURE", "Theme", "coloured", "picture_style"]
-
 Theme = Literal["auto", "light", "dark", "page"]
 """Colours of a picture; ``auto`` follows the viewer's setting (``prefers-color-scheme``).
 

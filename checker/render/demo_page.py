@@ -20,7 +20,7 @@ from isolitmus.checker.render.run_panels import (
 )
 from isolitmus.checker.render.verdicts import serial_words
 from isolitmus.model.vocabulary import BASE
-from isolitmus.specs.files.catalogue import protocol, spec
+from isolitmus.specs.files.spec_catalogue import protocol, spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.separation_result import Separation
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.sql.values import Rows
-
-__all__ = ["DemoAdvice", "DemoRun", "Demonstration", "demo_page"]
 
 TRIED = 4
 """Maximum number of writers for which the table of every serial order is shown."""

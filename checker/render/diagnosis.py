@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.conflict import ConflictException
     from isolitmus.model.delta.log import LogCommit
 
-__all__ = ["diagnosis_lines", "example_lines", "general_lines", "other_lines", "stopped_lines"]
-
 FILES = 3
 """Maximum number of files that are named."""
 FEW = 3

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.engine_anomalies import AnomalyCell
     from isolitmus.model.anomaly import Anomaly, EngineLevel
 
-__all__ = ["anomaly_page", "anomaly_table_text"]
-
 
 def anomaly_page(cells: Sequence[AnomalyCell]) -> str:
     """Return the page: the table, and the evidence of each cell by anomaly."""

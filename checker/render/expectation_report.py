@@ -15,7 +15,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import protocol
-from isolitmus.specs.files.catalogue import protocols, related_protocols
+from isolitmus.specs.files.spec_catalogue import protocols, related_protocols
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Violation
-
-__all__ = ["ComparedRun", "PredictedRuns", "expected_protocols"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = ["digraph", "flowchart", "graph_tikz", "sequence", "timeline_tikz"]
-
 
 def digraph(nodes: Mapping[str, str], edges: Iterable[Edge], cycle: Iterable[Edge] = ()) -> str:
     r"""Return a graph in DOT (Graphviz).

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.colours import Theme
     from isolitmus.model.reason import Edge
 
-__all__ = ["Arrow", "Box", "Curve", "Point", "arrows", "edge_sentence", "graph_svg"]
-
 Point = tuple[float, float]
 
 

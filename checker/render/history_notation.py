@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.operations import Transaction
 
-__all__ = ["adya_notation", "one_line_of"]
-
 OPERATION = re.compile(r"(?<![\w:])([rw])\(")
 ENDS = {"committed": "c", "aborted": "a"}
 

@@ -15,22 +15,6 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.search.lattice import Covering, Inclusion, Lattice, Lattices, Strength
 
-__all__ = [
-    "CAPTION",
-    "LEGEND",
-    "SIGNS",
-    "STANDS",
-    "apart_words",
-    "depending_lines",
-    "equal_words",
-    "forward_words",
-    "lattice_lines",
-    "lattices_lines",
-    "origin_words",
-    "proof_words",
-    "standing_words",
-]  # fmt: skip
-
 STANDS: Mapping[Strength, str] = {
     "equal": "equal to",
     "stronger": "stronger than",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.colours import Theme
     from isolitmus.model.reason import Edge
 
-__all__ = ["hasse_svg"]
-
 LINE_HEIGHT, BETWEEN, ASIDE = 17.0, 58.0, 22.0
 """Of a name in a box; between two levels of the picture; between two boxes of one."""
 PASSING = 14.0

@@ -26,7 +26,7 @@ from isolitmus.checker.render.page_parts import render_template
 from isolitmus.checker.render.verdicts import axiom_lines
 from isolitmus.checker.search.lattice import node_name
 from isolitmus.specs.files.anomaly_file import anomalies as named_anomalies
-from isolitmus.specs.files.catalogue import levels
+from isolitmus.specs.files.spec_catalogue import levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.lattice import Lattices
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.spec import Spec
-
-__all__ = ["anomaly_verdicts", "lattices_html", "lattices_page", "levels_pages"]
 
 
 def lattices_page(found: Lattices, made: PageOrigin) -> str:

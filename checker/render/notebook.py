@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from isolitmus.model.reason import Edge
     from isolitmus.model.verdict import Verdict, Violation
 
-__all__ = ["THEMES", "checked_html", "judged_html", "separation_html"]
-
 THEMES = (
     (LIGHT, "light", ":is([data-jp-theme-light=true], [theme=light], .vscode-light)"),
     (DARK, "dark", ":is([data-jp-theme-light=false], [theme=dark], .vscode-dark)"),

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows
     from isolitmus.model.verdict import Violation
 
-__all__ = ["ArrowReason", "GraphFigure", "PageOrigin", "figure", "render_template"]
-
-
 HERE = "isolitmus.checker.render"
 POLICY = "the policy of this page"
 """Placeholder for the policy in a template."""

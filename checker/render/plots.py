@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.render.colours import Theme
 
-__all__ = ["PlotLine", "Scale", "line_plot", "scaling_svg"]
-
 LEFT, RIGHT, TOP, HEIGHT = 42.0, WIDTH - 8.0, 8.0, 130.0
 """Edges and height of a plot in its picture.
 

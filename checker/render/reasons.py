@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Row
 
-__all__ = ["words"]
-
 
 def _row_text(row: tuple[Any, ...]) -> str:
     """Return a row as text; most reasons name none, and need no types of SQL."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Timeline
     from isolitmus.model.verdict import Violation
 
-__all__ = ["RENDERERS", "render_result"]
-
 MOST = 40
 """Maximum number of lines of a result; the command line prints all."""
 DIAGNOSIS = 60

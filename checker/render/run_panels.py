@@ -24,7 +24,7 @@ from isolitmus.checker.render.timeline import (
 )
 from isolitmus.model.run import SILENT, TOOK_EFFECT
 from isolitmus.model.sql.values import sort_rows
-from isolitmus.specs.files.catalogue import protocol
+from isolitmus.specs.files.spec_catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,20 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.run import Run
     from isolitmus.model.sql.values import Row, Rows
-
-__all__ = [
-    "Mark",
-    "ShownRow",
-    "ShownTable",
-    "against_the_log",
-    "at_every_version",
-    "column_names",
-    "column_rows",
-    "conclusion_words",
-    "decision_words",
-    "panel_svg",
-    "side_by_side_svg",
-]
 
 Mark = Literal["", "extra", "missing"]
 """State of a row: in both tables, only in the shown one, or only in the other one."""

@@ -9,7 +9,7 @@ from isolitmus.checker.render.verdicts import because, other_ways, serial_words,
 from isolitmus.checker.universes.abstract import NAMES
 from isolitmus.model.display import count_of
 from isolitmus.model.litmus import HistoryTest, Litmus
-from isolitmus.specs.files.catalogue import protocol
+from isolitmus.specs.files.spec_catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.mutant_separation import JudgedMutant, Kill, MutantReport
     from isolitmus.checker.search.portrait import AbortShare, NeedlessAbort, Portrait, Promise
     from isolitmus.checker.search.separation_result import Separation
-
-__all__ = [
-    "beside_lines",
-    "mutant_lines",
-    "portrait_lines",
-    "separation_lines",
-    "separation_words",
-]
 
 NAMED = 40
 """Maximum number of litmus tests that one line names; `--json` has them all."""

@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "CountedPair",
-    "FoundKind",
-    "Stops",
-    "SweepPage",
-    "abstract_lines",
-    "growth_svg",
-    "listed_lines",
-    "sweep_lines",
-    "sweep_page",
-]
-
 SHOWN = 60
 """Maximum number of kinds that are shown as pictures."""
 

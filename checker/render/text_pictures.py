@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = [
-    "assumption_lines",
-    "denotations",
-    "markdown_grid",
-    "outcome_words",
-    "run_lines",
-    "timeline",
-]
-
 
 def assumption_lines(assumed: Iterable[str]) -> Iterator[str]:
     r"""Yield assumptions as a list, one sentence each.

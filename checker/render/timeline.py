@@ -23,19 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.schedule import Schedule
 
-__all__ = [
-    "LINE",
-    "WIDTH",
-    "coordinate",
-    "label",
-    "lanes",
-    "lines_of",
-    "marked_up",
-    "svg",
-    "text_width",
-    "timeline_svg",
-]
-
 WIDTH = 350
 MARGIN = 8
 """Margin around a picture; a standalone picture has a background of its own."""

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.verdict import Verdict, Violation
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
-__all__ = [
-    "assumption_words",
-    "axiom_lines",
-    "because",
-    "check_lines",
-    "order_arrows",
-    "other_ways",
-    "refusal_words",
-    "serial_words",
-    "titled_words",
-    "verdict_words",
-    "view_words",
-]
-
 
 def because(violation: Violation) -> list[str]:
     """Return a violation as lines: one for each edge with its reason, then the conclusion.
@@ -140,7 +126,7 @@ def verdict_words(
     >>> verdict_words(Allowed(("T2", "T1")), "serializable")
     ['Serializable allows it, for example in the order T2 → T1.']
     """
-    from isolitmus.specs.files.catalogue import spec as named
+    from isolitmus.specs.files.spec_catalogue import spec as named
 
     return titled_words(verdict, named(spec).title, explained)
 

@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.mutant_separation import Kill, MutantReport
     from isolitmus.specs.language.mutants import Mutant
 
-__all__ = [
-    "Suite",
-    "index_text",
-    "is_caught",
-    "smallest_hitting_set",
-    "smallest_suite",
-    "with_single_expectation",
-    "write_suite",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Suite:

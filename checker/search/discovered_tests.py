@@ -17,7 +17,8 @@ from isolitmus.checker.universes.recheck import with_expectations
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
-from isolitmus.specs.files.catalogue import level, levels, protocol, protocols, scope, scopes, spec
+from isolitmus.specs.files.catalogue import scope, scopes
+from isolitmus.specs.files.spec_catalogue import level, levels, protocol, protocols, spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -30,15 +31,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
     Tell = Callable[[str], None]
-
-__all__ = [
-    "discover_all",
-    "distinct_tests",
-    "first_found_tests",
-    "portrait_tests",
-    "scope_tests",
-    "separation_tests",
-]
 
 SECONDS = 20.0
 """Time limit in seconds of a search beyond those of the guarantees."""

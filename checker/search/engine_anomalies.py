@@ -19,7 +19,7 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.files import catalogue
+from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     """Recorded run of an engine, by engine, litmus test and protocol; None if the engine cannot
     execute the test.
     """
-
-__all__ = ["AnomalyCell", "Evidence", "anomaly_cell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ def anomaly_cell(
     if showing:
         condition = "; ".join(dict.fromkeys(test.when for test in showing))
         return AnomalyCell(row, anomaly, "if", condition, (*_run_evidence(row, showing), *absence))
-    seen = format_named(format_of(catalogue.protocol(row.protocol))).unsearched
+    seen = format_named(format_of(spec_catalogue.protocol(row.protocol))).unsearched
     return AnomalyCell(row, anomaly, "not seen" if seen else "no", "", absence)
 
 
@@ -167,7 +165,7 @@ def _absence(
     row: EngineLevel, anomaly: Anomaly, tests: Sequence[AnomalyTest]
 ) -> Iterator[Evidence]:
     """Yield the evidence that an anomaly does not occur: a proof, a search, or interleavings."""
-    protocol = catalogue.protocol(row.protocol)
+    protocol = spec_catalogue.protocol(row.protocol)
     form = format_named(format_of(protocol))
     if form.interleave is not None:
         for test in tests:
@@ -189,7 +187,9 @@ def _absence(
             command = f"isolitmus run {test.litmus} --protocol {row.protocol} --engine {row.engine}"
             yield Evidence(command, "it does not occur in this test")
     else:
-        level = catalogue.level(f"without-{anomaly.name}" if anomaly.absent else anomaly.levels[0])
+        level = spec_catalogue.level(
+            f"without-{anomaly.name}" if anomaly.absent else anomaly.levels[0]
+        )
         proved = _proved(row.protocol, level.name)
         if proved:
             words = f"proved for {proved}"

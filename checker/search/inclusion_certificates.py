@@ -20,7 +20,7 @@ from isolitmus.checker.universes.abstract import uses_versions
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.files.spec_catalogue import spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["CertifiedLattice", "certify_lattice"]
 
 TRUSTED = (
     (

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.litmus import Litmus
 
-__all__ = [
-    "BY_TEXT",
-    "PROVED",
-    "SEARCHED",
-    "Covering",
-    "Inclusion",
-    "Lattice",
-    "Lattices",
-    "Strength",
-    "history_size",
-    "node_name",
-]
-
 PROVED, SEARCHED = "implies", "implies as far as was searched"
 
 BY_TEXT = "by the texts"

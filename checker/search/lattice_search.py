@@ -47,7 +47,7 @@ from isolitmus.model.errors import Disagreement, IsolitmusError, Limit
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Needs
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.catalogue import spec as named
+from isolitmus.specs.files.spec_catalogue import spec as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = ["LatticeSearch", "compare"]
 
 ANSWERS = {"allowed": True, "forbidden": False}
 PROOF_SECONDS = 5.0

@@ -29,10 +29,11 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.spec import Fold
 from isolitmus.model.spec_algebra import without_silences
-from isolitmus.specs.files.catalogue import litmus, litmus_names, protocol, protocols
+from isolitmus.specs.files.catalogue import litmus, litmus_names
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.catalogue import spec as named
 from isolitmus.specs.files.equivalents_file import equivalents, equivalents_path
+from isolitmus.specs.files.spec_catalogue import protocol, protocols
+from isolitmus.specs.files.spec_catalogue import spec as named
 from isolitmus.specs.files.spec_reader import PACKAGE
 from isolitmus.specs.language.mutants import make_mutants
 from isolitmus.specs.registries.formats import format_named
@@ -46,17 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Axiom, CatExpr, Label, Spec, Unsaid
     from isolitmus.specs.files.spec_catalogue import SpecLike
     from isolitmus.specs.language.mutants import Mutant
-
-__all__ = [
-    "AskedTest",
-    "JudgedMutant",
-    "Kill",
-    "MutantReport",
-    "changed_expressions",
-    "find_kills",
-    "separate_mutants",
-    "spec_answer",
-]
 
 COLUMNS = ("spec", "mutant", "was", "becomes", "outcome", "by", "argument")
 

@@ -20,8 +20,9 @@ from isolitmus.model.display import TextResult
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec_algebra import conjunction, with_axioms
-from isolitmus.specs.files.catalogue import level, protocol, related_protocols, scope
-from isolitmus.specs.files.catalogue import spec as named_spec
+from isolitmus.specs.files.catalogue import scope
+from isolitmus.specs.files.spec_catalogue import level, protocol, related_protocols
+from isolitmus.specs.files.spec_catalogue import spec as named_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str], None]
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["AbortShare", "NeedlessAbort", "Portrait", "Promise", "needless_abort_specs", "portray"]
 
 UNIVERSE = "table"
 SCOPES = ("two-partitions", "writers-partitioned", "writers-unpartitioned")

@@ -34,8 +34,8 @@ from isolitmus.model.scope import LARGEST
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec
 from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.catalogue import spec
-from isolitmus.specs.files.catalogue import spec as named
+from isolitmus.specs.files.spec_catalogue import spec
+from isolitmus.specs.files.spec_catalogue import spec as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -47,16 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = [
-    "ABSTRACT",
-    "TABLE",
-    "find_triviality",
-    "format_of",
-    "same_format",
-    "scope_words",
-    "separate",
-]
 
 ABSTRACT: Literal["abstract"] = "abstract"
 TABLE = "table"

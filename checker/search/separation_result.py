@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import Run
     from isolitmus.model.verdict import Forbidden, Violation
 
-__all__ = ["TABLE_ASSUMPTIONS", "By", "Separation"]
-
 By = Literal["symbolic", "exhaustive"]
 
 TABLE_ASSUMPTIONS = (

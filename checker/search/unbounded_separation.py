@@ -13,7 +13,7 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.files.spec_catalogue import spec
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.proof import ProofAttempt
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = ["separate_unbounded"]
 
 
 def separate_unbounded(

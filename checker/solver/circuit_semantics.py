@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.solver.circuits import Gates
     from isolitmus.model.spec import Spec
 
-__all__ = ["assert_admitted", "assert_forbidden"]
-
 
 def assert_admitted(gates: Gates, frames: Matrices[int], spec: Spec) -> None:
     """Add clauses: the graph satisfies every axiom of the spec, without a silence.

@@ -16,8 +16,6 @@ from isolitmus.model.budget import Budget
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Gates", "Model", "Solver"]
-
 CONFLICTS = 2_000
 """Conflicts of the solver between two looks at the budget: at most about a second."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.solver.circuits import Gates
     from isolitmus.model.spec import Spec
 
-__all__ = ["Certificate", "Refutation", "refute_clauses"]
-
 
 @dataclass(frozen=True, eq=False)
 class Refutation:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
 
-__all__ = ["ask_solver", "c_function", "fast_z3", "raise_failure"]
-
 
 def ask_solver(solver: Any, assumptions: Sequence[Any] = (), budget: Budget | None = None) -> str:
     """Return the answer of a Z3 solver: sat, unsat, or unknown if it has a limit of its own.

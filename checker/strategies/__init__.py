@@ -40,7 +40,7 @@ from isolitmus.checker.strategies.level_tests import (
 from isolitmus.checker.strategies.table_strategies import TableDomain
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.schema import Schema
-from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.files.spec_catalogue import spec
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["HistoryConstraints", "any_histories", "grown_histories"]
-
 MOVES = 5
 """Maximal number of moves drawn per transaction."""
 SECONDS = 60.0

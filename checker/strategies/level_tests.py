@@ -27,8 +27,8 @@ from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.model.scope import LARGEST, Scope
 from isolitmus.model.sql.statement import Read
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.files.catalogue import spec
 from isolitmus.specs.files.scope_file import SCOPE
+from isolitmus.specs.files.spec_catalogue import spec
 from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:
@@ -42,23 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = [
-    "BetweenLevels",
-    "SmallestTest",
-    "TestDomain",
-    "between_levels",
-    "complete_test",
-    "draw_between",
-    "fails_when_drawn",
-    "note_coverage",
-    "note_overlap",
-    "read_times",
-    "samples",
-    "search_smallest",
-    "too_few_tests",
-    "without_level",
-]
 
 SECONDS = 60.0
 """Time limit in seconds of the search for the smallest test."""

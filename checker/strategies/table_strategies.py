@@ -45,15 +45,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = [
-    "TableDomain",
-    "TableTransaction",
-    "constants_in",
-    "read_declaration",
-    "table_rows_for",
-    "values_for",
-]
-
 FORM = "delta"
 FRACTION = re.compile(r"[0-9]*\.[0-9]+")
 

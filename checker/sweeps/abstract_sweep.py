@@ -25,9 +25,9 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult, count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.records import Records, Tabular
-from isolitmus.specs.files.catalogue import level as named
-from isolitmus.specs.files.catalogue import levels as shipped_levels
-from isolitmus.specs.files.catalogue import spec
+from isolitmus.specs.files.spec_catalogue import level as named
+from isolitmus.specs.files.spec_catalogue import levels as shipped_levels
+from isolitmus.specs.files.spec_catalogue import spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["MOST", "AbstractSweep", "askable_levels", "sweep_abstract"]
 
 MOST = 5
 """Maximal number of transactions; with six over two keys there are too many histories to count."""

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["LOG_ORDER", "SOME_ORDER", "Kernel", "SerialTables", "TableSteps", "WriterAt"]
-
 WriterAt = tuple[int, int]
 """Number of a statement of the scope, and its commit position."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = ["ListedCandidates", "list_candidates"]
-
 NOT_LOG_ORDER = "final table differs from that of the log order"
 UNEXPLAINED = "a table state that no serial order of the writers produces"
 

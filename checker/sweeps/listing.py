@@ -33,16 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.sweeps.tally import Shard
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "DEPENDENCIES",
-    "DroppedCandidates",
-    "ExplainedCandidate",
-    "FrameVerdicts",
-    "ListedShard",
-    "Listing",
-    "StopReason",
-]
-
 DEPENDENCIES = ("wr", "ww", "rw")
 """Relations of a dependency graph that are listed."""
 MOST = 200_000

@@ -39,17 +39,6 @@ if TYPE_CHECKING:
 
     Rows = tuple[int, ...]
 
-__all__ = [
-    "BrokenAxiom",
-    "Judge",
-    "Layout",
-    "Pairs",
-    "Prefix",
-    "commit_number",
-    "first_broken",
-    "is_decided_by_pairs",
-]
-
 OF_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations that depend on rows; all others are taken from a graph of two commits, without rows."""
 

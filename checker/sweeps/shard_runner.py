@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["Work", "count_shards", "make_kernel", "work_parts"]
-
 EACH = 200_000
 """Maximal number of candidates of a shard; if a count is ended, finished shards are kept."""
 LOOK = 0.1

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.sql.values import Row
 
-__all__ = ["FAILS", "IDLE", "RememberedEffect", "RowContents", "Space", "transaction_name_at"]
-
 IDLE, FAILS = -1, -2
 """Codes in place of an effect: the statement is a no-op, which the scope skips; it fails."""
 

@@ -29,7 +29,7 @@ from isolitmus.model.errors import Ended, IsolitmusError, LitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.catalogue import spec as named
+from isolitmus.specs.files.spec_catalogue import spec as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -46,20 +46,6 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Execution
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = [
-    "LIMIT",
-    "JudgedRun",
-    "ScheduleCount",
-    "Sweep",
-    "candidates_in",
-    "example",
-    "finish_sweep",
-    "sweep",
-    "sweep_schedules",
-    "sweep_work",
-    "tally_sweep",
-]
 
 LIMIT = 20_000_000
 """Maximal number of candidates of a sweep, by default."""

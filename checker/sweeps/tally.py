@@ -12,21 +12,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.scope import Scope
 
-__all__ = [
-    "BrokenKind",
-    "Choices",
-    "FailedStatement",
-    "First",
-    "Shard",
-    "Shards",
-    "Tallies",
-    "Tally",
-    "count_candidates",
-    "count_continuations",
-    "make_shards",
-    "shard_number",
-]
-
 Choices = tuple[tuple[int, int], ...]
 """Number of a statement and the version that it read, for each commit position."""
 First = tuple[int, int, Choices]

@@ -41,26 +41,6 @@ if TYPE_CHECKING:
     from isolitmus.model.operations import Moment, Operation, Status
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "KEYS",
-    "NAMES",
-    "TIMES",
-    "Histories",
-    "LinearOrders",
-    "OrderMatrix",
-    "Slots",
-    "Variation",
-    "assumptions",
-    "available_names",
-    "interval_crossings",
-    "interval_orders",
-    "observes_versions",
-    "uses_versions",
-    "variation_for",
-    "with_schedule",
-    "with_serial_time",
-]
-
 B = TypeVar("B")
 
 
@@ -290,7 +270,7 @@ def variation_for(
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> variation_for(level("update-serializable"), level("causal"))
     Variation(sessions=True, aborts=True, observed=False, times=False, moments=False)
     >>> variation_for(level("causal"), level("update-serializable")).sessions

@@ -43,24 +43,6 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "Flags",
-    "HistoryBatch",
-    "KeyOption",
-    "Product",
-    "Rank",
-    "ends_in_time",
-    "history_batches",
-    "links_and_ends",
-    "option_lists",
-    "read_orders",
-    "reads_late",
-    "repeat_bits",
-    "search",
-    "sizes_of_keys",
-    "version_ranks",
-]
-
 LISTED = 1 << 12
 """Maximal number of options of a key that are listed at a time."""
 
@@ -477,7 +459,7 @@ def search(
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> search(level("snapshot-isolation"), level("serializable"), 2)[0].operations
     4
     """

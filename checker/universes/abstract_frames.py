@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.checker.universes.abstract import Histories, LinearOrders, OrderMatrix
     from isolitmus.model.spec import Spec
 
-__all__ = ["AbstractFrames"]
-
 B = TypeVar("B")
 
 

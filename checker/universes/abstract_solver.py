@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
 
-__all__ = ["CANONICAL", "between_moments", "between_times", "interval_order", "search", "slots_of"]
-
 
 def interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
     """Return literals of any interval order: ``ended[i][j]``, i had ended when j began."""
@@ -145,7 +143,7 @@ def search(
 
     Examples
     --------
-    >>> from isolitmus.specs.files.catalogue import level
+    >>> from isolitmus.specs.files.spec_catalogue import level
     >>> found, _ = search(level("snapshot-isolation"), level("serializable"), 2)
     >>> [str(t) for t in found.transactions]
     ['r(x0) w(y1)', 'r(y0) w(x2)']

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Execution
     from isolitmus.model.spec import Spec
 
-__all__ = ["ShippedTest", "shipped_histories", "shipped_history", "shipped_run"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShippedTest:

@@ -27,8 +27,8 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.errors import Disagreement
 from isolitmus.model.litmus import Expectation, HistoryTest, Litmus
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.files.catalogue import level, levels, protocol, related_protocols
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import level, levels, protocol, related_protocols
 
 if TYPE_CHECKING:
     from isolitmus.checker.universes.schedules import ScheduledCandidate
@@ -37,14 +37,6 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Verdict
-
-__all__ = [
-    "judge_candidate",
-    "read_again",
-    "recheck_candidate",
-    "recheck_history",
-    "with_expectations",
-]
 
 
 def recheck_candidate(

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["ScheduleSearch"]
-
 ASSUMPTIONS = (
     "a reader can pause at each index entry, a writer between its statements",
     "no index page splits, and no scan follows the order of pages",

@@ -14,8 +14,6 @@ from isolitmus.model.schedule import Schedule, Step
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-__all__ = ["TIMES", "Times", "schedule_at", "session_queues"]
-
 
 class Times(NamedTuple):
     """Start of a transaction, its duration, and how long before it its client reads.

@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
 
-__all__ = [
-    "Cast",
-    "CountedOrders",
-    "Orders",
-    "ScheduledCandidate",
-    "Walk",
-    "casts",
-    "earlier_way",
-    "judged_orders",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Cast:

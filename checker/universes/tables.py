@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["ENOUGH", "Candidate", "Witnesses", "candidate", "candidates", "of_format", "search"]
-
 KINDS = {"Read": "reader", "Definition": "alter", "Block": "txn"}
 """Name of a transaction by class of statement, where it is not the name of the class."""
 

@@ -55,16 +55,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Rows, Value
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
-__all__ = [
-    "DELTA",
-    "ENGINE",
-    "SparkClients",
-    "open_delta",
-    "replay",
-    "statement_body",
-    "target_table",
-]
-
 WRITE = "spark.databricks.delta.write"
 """Prefix of the confs of idempotent writes (DeltaSQLConf.scala)."""
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.java import Java
 
-__all__ = ["archive_option", "class_archive", "open_gateway"]
-
 START_LIMIT = 600.0
 """Time limit in seconds to start Java and download the jars, for a slow line."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.values import Row, Rows, Value
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["MOST_ROWS", "LoggedTable", "Shape", "file_shapes", "read_logged_table"]
-
 PLAIN = ("comment", f"{MAPPING}id", f"{MAPPING}physicalName")
 """Metadata keys that a column may have."""
 MOST_ROWS = 10_000

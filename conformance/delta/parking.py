@@ -44,17 +44,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.workers import Interruption
 
-__all__ = [
-    "CommitAttempt",
-    "Gate",
-    "HeldTransaction",
-    "Parking",
-    "Phase",
-    "TransactionWatch",
-    "version_read_by",
-    "versions_made_by",
-]
-
 Phase = Literal["init", "prepare", "commit"]
 """Phase at whose start a transaction can be held."""
 PHASES: tuple[Phase, ...] = get_args(Phase)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["TYPES", "activate_session", "commit_files", "create_empty", "raw_body"]
-
 TYPES: Mapping[Type, str] = {
     "INT": "integer",
     "BIGINT": "long",

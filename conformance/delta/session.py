@@ -31,18 +31,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Rows
 
-__all__ = [
-    "INSTALL",
-    "JAVA_OPTIONS",
-    "PACKAGES",
-    "SPEED",
-    "Session",
-    "TableCache",
-    "java_session",
-    "open_session",
-    "shared_spark",
-]
-
 PACKAGES = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """Supported package versions, for which the model is written."""
 THREADS = re.compile(r"local(\[(\d+|\*)(,\d+)?\])?")

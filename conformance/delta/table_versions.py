@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogCommit, LogFile
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["CommitHistory", "ReadVersions", "plain_row", "rows_by_file", "rows_by_version"]
-
 ReadVersions = Callable[["Path", int, int], Mapping[int, "Rows"]]
 """Function that reads the rows of the table at a path, at its versions from the first to the last.
 """

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import DataFrameWrite, Litmus
     from isolitmus.model.sql.schema import Schema
 
-__all__ = [
-    "PROTOCOLS",
-    "EngineTables",
-    "make_tables",
-    "place_tables",
-    "set_level",
-    "write_micro_batch",
-]
-
 
 def set_level(session: Session, path: Path, level: str) -> None:
     """Commit the isolation level through Delta's own transaction API.

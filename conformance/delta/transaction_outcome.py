@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.delta.log import LogCommit
 
-__all__ = [
-    "Failure",
-    "committed_transaction",
-    "failed_transaction",
-    "first_words",
-    "keep_java_exceptions",
-    "read_failure",
-    "report_jvm_failure",
-]
-
 CONFLICTS = "io.delta.exceptions."
 """Delta's package of conflict exceptions (DeltaConcurrentExceptions.scala)."""
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")

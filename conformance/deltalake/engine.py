@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["NEWEST", "OLDER", "replay"]
-
 PROTOCOLS: dict[str, dict[str, str | None]] = {
     "1.6.6": {
         "delta-rs-serializable": None,

@@ -23,16 +23,6 @@ from isolitmus.specs.disk.user_cache import user_cache
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "ENGINE",
-    "RELEASES",
-    "EngineError",
-    "WorkerProcess",
-    "install",
-    "interpreter",
-    "open_worker",
-]
-
 ENGINE = "deltalake"
 """Name of this engine on the command line and in results; with a release, ``deltalake-1.6.3``."""
 

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["Writer", "api_call", "error_line", "refuse_unlike_table"]
-
 DIALECT = "postgres"
 """SQL dialect of sqlglot that is close to DataFusion's."""
 TYPES = {

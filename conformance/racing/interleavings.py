@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.racing.races import Parked, Race, RaceOutcome
 
-__all__ = ["InterleavingResult", "InterleavingsResult", "interleave"]
-
 Steps = tuple[str, ...]
 """Names of jobs, one for each step."""
 RacedJob = str | Callable[[], object]

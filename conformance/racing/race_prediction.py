@@ -38,19 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.run import TransactionRun
     from isolitmus.model.sql.values import Rows
 
-__all__ = [
-    "Prediction",
-    "RaceRecord",
-    "RaceWindow",
-    "RacedStatement",
-    "model_table_name",
-    "predict",
-    "predict_statement",
-    "respell",
-    "session_settings",
-    "window_litmus",
-]
-
 VERB = re.compile(r"\s*(\w+)")
 ASIDE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--[^\n]*|/\*.*?\*/"""
 """Pattern of strings and comments, in which a name has no meaning."""

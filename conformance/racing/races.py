@@ -40,18 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogCommit
     from isolitmus.model.schedule import Action
 
-__all__ = [
-    "Parked",
-    "Race",
-    "RaceOutcome",
-    "RaceSteps",
-    "concurrent_commits",
-    "race",
-    "race_at",
-    "shared_session",
-    "table_path",
-]
-
 
 class RaceSteps:
     """Steps of a race on a table, in order."""

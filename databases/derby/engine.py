@@ -14,8 +14,6 @@ from isolitmus.model.errors import Refused
 if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column, Index, Schema
 
-__all__ = ["DERBY", "DERBY_SQL"]
-
 COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 LONGEST = 1000
 WIDEST = 20

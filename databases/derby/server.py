@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["DerbyServer", "derby_jars", "open_derby"]
-
 START_LIMIT = 60.0
 """Time limit in seconds to start Java and create a database."""
 JARS = ("derby-*.jar", "derbyshared-*.jar", "janino-*.jar", "commons-compiler-*.jar")

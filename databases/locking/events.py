@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = [
-    "DEADLOCK",
-    "CommitWrites",
-    "ScanRecord",
-    "done_so_far",
-    "effect_of",
-    "serial_effect_of",
-    "transaction_run",
-]
-
 DEADLOCK = "Deadlock"
 """Error with which the victim of a deadlock aborts."""
 

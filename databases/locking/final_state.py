@@ -34,16 +34,6 @@ if TYPE_CHECKING:
     Results = tuple[tuple[Rows | None, int], ...]
     from collections.abc import Iterator
 
-__all__ = [
-    "ClientResult",
-    "DuckTexts",
-    "FinalState",
-    "FinalStates",
-    "SerialFinalStates",
-    "client_result",
-    "table_rows",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ClientResult:

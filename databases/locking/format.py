@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
 
-__all__ = ["LOCKING"]
-
 
 @memoize_by_identity
 def _duck(litmus: Litmus) -> Executor:

@@ -36,22 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame
 
-__all__ = [
-    "AGAIN",
-    "BEFORE",
-    "MISSES",
-    "OWN",
-    "RELATIONS",
-    "SAME",
-    "SCAN",
-    "SETS",
-    "TORN",
-    "UNDER",
-    "is_torn",
-    "moments",
-    "scan_frame",
-]
-
 
 def is_torn(event: Event) -> bool:
     """Return whether some statement of a transaction read rows that no single moment explains.

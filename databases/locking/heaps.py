@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Index
     from isolitmus.model.sql.values import Row
 
-__all__ = ["DUPLICATE", "HeapScan", "IndexUpkeep", "RowWriter", "open_heap"]
-
 DUPLICATE = "DuplicateKey"
 
 

@@ -19,7 +19,7 @@ from isolitmus.databases.locking.step_orders import count_switches, free_walks
 from isolitmus.model.display import TextResult
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.schedule import Schedule
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["MOST", "CountedEnd", "Interleavings", "count_interleavings"]
 
 MOST = 6
 """Maximal number of transactions that are interleaved; 6 have 720 serial orders."""

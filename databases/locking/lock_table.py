@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from isolitmus.databases.locking.row_versions import Position
 
-__all__ = ["Circle", "Lock", "LockTable", "Resource", "find_deadlock_victim"]
-
 TOGETHER = {
     *(("S", "S"), ("S", "U"), ("U", "S")),
     *(("IS", "IS"), ("IS", "IX"), ("IX", "IS"), ("IX", "IX"), ("IS", "S"), ("S", "IS")),

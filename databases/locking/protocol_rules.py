@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Clause, Spec
 
-__all__ = ["LockRule", "ProtocolRules", "read_rules", "rules_of"]
-
 SIGHTS = ("current", "committed", "statement", "transaction", "first")
 """Visibility rules of a scan.
 

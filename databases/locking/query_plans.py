@@ -40,18 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.source_text import Side
 
-__all__ = [
-    "Lookup",
-    "OrderedQuery",
-    "ScanLocks",
-    "SortOrder",
-    "read_scan_statement",
-    "scan_hints",
-    "scan_locks",
-    "scanned_tables_of",
-    "takes_hints",
-]
-
 SAME = {"READUNCOMMITTED": "NOLOCK", "HOLDLOCK": "SERIALIZABLE"}
 """Synonyms of hints."""
 UNTIL_COMMIT = {"REPEATABLEREAD", "SERIALIZABLE", "UPDLOCK", "XLOCK", "TABLOCKX"}

@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.toml_text import quoted, toml_list
-from isolitmus.specs.files.catalogue import protocol, protocols
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import protocol, protocols
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
     from isolitmus.model.litmus import Litmus
-
-__all__ = ["is_executable", "session_tests"]
 
 KEYS = (5, 15, 25, 35)
 """Keys to which rows move: before, between and after the initial ones."""

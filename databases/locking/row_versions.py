@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Index, Schema
     from isolitmus.model.sql.values import Row
 
-__all__ = ["IndexEntry", "Position", "RowImage", "RowStore", "StoredRow", "key_of"]
-
 
 @total_ordering
 @dataclass(frozen=True, slots=True)

@@ -49,16 +49,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = [
-    "InductiveStep",
-    "attempt_scan_proof",
-    "outside_of_scans",
-    "prove_each_row_once",
-    "prove_scans",
-    "scan_assumptions",
-    "scope_of_scans",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class InductiveStep:

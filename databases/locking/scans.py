@@ -36,20 +36,6 @@ if TYPE_CHECKING:
 
     Going = Generator["Lock | LockGranted | MatchingRow | PassedEntry", None, None]
 
-__all__ = [
-    "OVER",
-    "EmittedRow",
-    "LockGranted",
-    "MatchingRow",
-    "PassedEntry",
-    "ScanPlan",
-    "ScanTrace",
-    "SharedState",
-    "WatchedScan",
-    "all_true",
-    "index_page",
-]
-
 
 @dataclass(slots=True)
 class WatchedScan:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.databases.locking.protocol_rules import ProtocolRules
     from isolitmus.databases.locking.row_versions import RowImage, StoredRow
 
-__all__ = ["WRITE_CONFLICT", "OverlappingTransaction", "SireadMarks"]
-
 WRITE_CONFLICT = "SerializationFailure"
 """Error of a write to a row changed since the snapshot, and of a dangerous structure."""
 ReadMark = tuple[str, str, int]

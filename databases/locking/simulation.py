@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 
-__all__ = ["SessionSimulation", "Simulation"]
-
 
 @dataclass(slots=True)
 class SessionSimulation:

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 
     Keeper = IndexUpkeep | RowWriter
 
-__all__ = ["RunningTransaction"]
-
 TOO_LARGE = "OutOfRange"
 """Error of a number that is out of range for its type, or for the column that stores it."""
 BY_ZERO = "DivisionByZero"

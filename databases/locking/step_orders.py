@@ -49,16 +49,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "FreeWalk",
-    "JudgedWalk",
-    "count_switches",
-    "free_walks",
-    "judged_walks",
-    "run_stepwise",
-    "step_result",
-]
-
 DATED = ("statement", "transaction")
 """Visibility rules that see the state at some time."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.workers import Interruption
     from isolitmus.databases.observations.record import Facts
 
-__all__ = ["JOB", "STREAM", "STREAM_PRINTED"]
-
 
 def _counted_twice(session: Session, folder: Path, _: Interruption) -> Facts:
     """Count a table before and after another INSERT, by DataFrame, view and version."""

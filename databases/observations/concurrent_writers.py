@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.workers import Interruption
     from isolitmus.databases.observations.record import Facts
 
-__all__ = ["CHECKPOINT", "CONDITIONS", "SEVERAL", "UNMAPPED", "UPGRADED"]
-
 SECONDS = 180.0
 """Time limit of each step, in seconds."""
 

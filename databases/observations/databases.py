@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from isolitmus.databases.observations.record import Facts
     from isolitmus.databases.sessions.connections import Server
 
-__all__ = ["DECLARED", "DEFAULT", "GRANULARITY", "SERVERS", "UNCOMMITTED", "DatabaseObservation"]
-
 SERVERS: Mapping[str, Callable[[], AbstractContextManager[Server]]] = {
     "derby": open_derby,
     "postgres": open_postgres,

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.databases.observations.record import Facts
 
-__all__ = ["COPIED", "KILLED", "kill_writers"]
-
 PHASES = ("initial", "prepare", "commit", "backfill", "postCommit")
 """Phases of Delta's observer, in order."""
 WRITTEN = PHASES.index("backfill")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.conformance.workers import Interruption
 
-__all__ = ["Facts", "Observation", "ObservationResult", "make_table", "outcome_of"]
-
 Facts = Mapping[str, object]
 """Observed facts by name: numbers, texts, and lists of them."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.databases.sessions.connections import Server
     from isolitmus.model.sql.schema import Column, Index, Schema
 
-__all__ = ["POSTGRES", "POSTGRES_SQL", "explain_scans"]
-
 TYPES = {"INT": "INT", "BIGINT": "BIGINT", "STRING": "TEXT", "DATE": "DATE", "BOOLEAN": "BOOLEAN"}
 
 

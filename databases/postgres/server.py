@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.databases.sessions.connections import Doing
     from isolitmus.model.sql.values import Rows
 
-__all__ = ["PostgresServer", "open_postgres", "postgres_programs"]
-
 START_LIMIT = 60.0
 """Time limit in seconds for the server to accept connections."""
 PLACES = Path("/usr/lib/postgresql")

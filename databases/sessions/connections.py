@@ -13,18 +13,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Rows
 
-__all__ = [
-    "COMMIT",
-    "IDLE",
-    "LIMIT",
-    "ROLLBACK",
-    "Connection",
-    "Doing",
-    "Server",
-    "SqlFailure",
-    "StatementError",
-]
-
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 LIMIT = 30.0

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column, Index, Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = [
-    "Dialect",
-    "GatedStatement",
-    "add_gates",
-    "index_name",
-    "is_subquery_late",
-    "table_statements",
-]
-
 
 class GatedStatement(NamedTuple):
     """Statement with a call at each row of its scans."""

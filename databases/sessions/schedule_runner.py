@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column, Schema
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["SqlEngine", "database_engine", "run_on_database"]
-
 
 @dataclass(frozen=True, slots=True)
 class SqlEngine:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.readers.blackbox_history import RegisterHistory
     from isolitmus.model.verdict import Verdict
 
-__all__ = ["ASKED", "check_recorded", "refuse_unknown_levels"]
-
 ASKED = POLYNOMIAL + ORDERED
 """Levels that can be checked on every recorded history, from weakest to strongest."""
 EVERY = (*ASKED, *TIMED)
@@ -140,7 +138,7 @@ def refuse_unknown_levels(name: str, asked: Sequence[str]) -> None:
     """
     for one in asked:
         if one not in EVERY:
-            from isolitmus.specs.files.catalogue import spec
+            from isolitmus.specs.files.spec_catalogue import spec
 
             try:
                 spec(one)
@@ -151,7 +149,7 @@ def refuse_unknown_levels(name: str, asked: Sequence[str]) -> None:
 
 def _refusal(name: str, asked: str, levels: Sequence[str], there: Collection[str]) -> str:
     """Return the reason why a level cannot be checked on a recorded history."""
-    from isolitmus.specs.files.catalogue import spec
+    from isolitmus.specs.files.spec_catalogue import spec
 
     known = spec(asked)
     relations = {need for need in known.needs if need[:1].islower()}

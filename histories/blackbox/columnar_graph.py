@@ -21,24 +21,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.budget import Budget
 
-__all__ = [
-    "add_edges",
-    "adjacency",
-    "begins_run",
-    "chain_graph",
-    "drop_chain_edges",
-    "find_cheap_cycles",
-    "find_cycle",
-    "find_path",
-    "latest_edges",
-    "reaches",
-    "stable_order",
-    "strong_components",
-    "topological_order",
-    "update_clocks",
-    "vector_clocks",
-]
-
 STARTS = 64
 """Number of start nodes, about, from which `find_cycle` looks for a shortest cycle."""
 WALKS = 8

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.blackbox.read_from import AttributedReads
     from isolitmus.histories.blackbox.version_order import VersionOrderConstraints
 
-__all__ = ["cycle_violation", "trace_cycle", "trace_version_cycle"]
-
 
 def trace_cycle(
     seen: AttributedReads, level: str, edges: EdgeColumns, cycle: Sequence[int]

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.blackbox.read_from import AttributedReads
     from isolitmus.histories.readers.blackbox_history import RegisterHistory
 
-__all__ = ["TIMED", "Events", "ended_before_start", "find_time_violation", "has_times"]
-
 TIMED = {
     "strong-snapshot-isolation": "snapshot-isolation",
     "strict-serializable": "serializable",

@@ -64,18 +64,6 @@ if TYPE_CHECKING:
 
     Pair = tuple[Version, Version]
 
-__all__ = [
-    "COMPLETIONS",
-    "Attribution",
-    "Core",
-    "attributions",
-    "explain_record",
-    "extract_part",
-    "forbidden_ways",
-    "shrink_core",
-    "to_version_history",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Core(ReadableRepr):
@@ -567,7 +555,7 @@ def _of_part(part: Core, judged: RecordVerdict, budget: Budget) -> Forbidden:
 def _of_case(part: Core, case: Attribution) -> list[Violation]:
     """Return the violations of a part under the assumed writers of a case."""
     from isolitmus.checker.judge.history_verdict import check_history
-    from isolitmus.specs.files.catalogue import level
+    from isolitmus.specs.files.spec_catalogue import level
 
     judged, names = case.judged, Names(part.history, part.numbers)
     supposing = tuple(names.supposed(read, writer) for read, writer in case.supposing)

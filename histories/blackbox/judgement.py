@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.blackbox.read_from import AttributedReads, Flaw
     from isolitmus.histories.readers.blackbox_history import RegisterHistory
 
-__all__ = [
-    "ORDERED",
-    "POLYNOMIAL",
-    "SEEING_ORDER",
-    "RecordVerdict",
-    "find_contradiction",
-    "judge_recorded",
-    "reads_at_level",
-]
-
 POLYNOMIAL = ("read-committed", "read-committed-biswas-enea", "read-atomic", "causal")
 """Levels that are decided in polynomial time."""
 ORDERED = ("prefix-consistency", "snapshot-isolation", "serializable")

@@ -38,15 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.readers.blackbox_history import ListHistory, RegisterHistory
     from isolitmus.model.reason import Reason
 
-__all__ = [
-    "Elements",
-    "ListFlaw",
-    "attribute_lists",
-    "find_list_flaws",
-    "list_elements",
-    "list_order_reason",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
 
     from isolitmus.histories.readers.blackbox_history import RegisterHistory
 
-__all__ = [
-    "KINDS",
-    "EdgeColumns",
-    "Names",
-    "Precedence",
-    "concatenate_edges",
-    "operation_name",
-    "transaction_name",
-    "value_name",
-]
-
 
 def transaction_name(history: RegisterHistory, number: int) -> str:
     """Return the name of a transaction: its number from 1, and its session.

@@ -33,22 +33,6 @@ if TYPE_CHECKING:
 
     from isolitmus.histories.readers.blackbox_history import ListHistory, RegisterHistory
 
-__all__ = [
-    "AmbiguousReads",
-    "AttributedReads",
-    "Flaw",
-    "LastWrites",
-    "WriterIndex",
-    "attribute_reads",
-    "find_ambiguous_reads",
-    "is_among",
-    "last_own_writes",
-    "portions",
-    "ranges",
-    "span",
-    "value_codes",
-]
-
 WORDS = {
     "thin-air-read": "{read}, which no transaction wrote",
     "aborted-read": "{read}, which an aborted transaction wrote: {write}",

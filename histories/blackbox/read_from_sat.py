@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.blackbox.read_from import AmbiguousReads, AttributedReads
     from isolitmus.model.budget import Budget
 
-__all__ = ["ConditionalEdges", "prune_read_from", "search_read_from", "solve_read_from"]
-
 
 def prune_read_from(
     open_: AmbiguousReads, choosing: VersionOrderConstraints, budget: Budget

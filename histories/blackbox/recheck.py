@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.blackbox.read_from import AttributedReads
     from isolitmus.histories.readers.blackbox_history import RegisterHistory
 
-__all__ = ["confirm_cycle", "find_misattributed_read", "find_misbuilt_list", "find_misread"]
-
 BEFORE_A_MISS = {
     "serializable": {"so", "wr", "ww", "rw"},
     "snapshot-isolation": {"so", "wr", "ww"},

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from isolitmus.histories.blackbox.read_from import AttributedReads
 
-__all__ = ["happens_before", "saturate"]
-
 ROWS = 50_000
 """Approximate number of rows that are processed together; that many fit into a cache."""
 

@@ -45,14 +45,6 @@ if TYPE_CHECKING:
 
     Leads = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
-__all__ = [
-    "Alternatives",
-    "VersionOrderConstraints",
-    "VersionOrderRules",
-    "solve_order",
-    "solve_version_order",
-]
-
 
 class VersionOrderRules:
     """Inference rules of a level for the version order of a history."""

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from isolitmus.histories.readers.isolation_spec import Permutation
     from isolitmus.model.operations import Operation, Status
 
-__all__ = ["PermutationHistory", "permutation_histories"]
-
-
 SPEC = """
 setup { CREATE TABLE t (i int); INSERT INTO t VALUES (1); }
 session a

@@ -34,15 +34,6 @@ if TYPE_CHECKING:
         SqlBlock,
     )
 
-__all__ = [
-    "REFUSAL",
-    "PermutationRun",
-    "PgTransaction",
-    "RowAccess",
-    "SpecTables",
-    "printed_rows",
-]
-
 REFUSAL = "could not serialize access"
 SUPPOSED = f"{REFUSAL} due to read/write dependencies among transactions"
 """Error of a transaction that can be refused only at SERIALIZABLE."""

@@ -24,19 +24,6 @@ if TYPE_CHECKING:
 
     from isolitmus.histories.readers.isolation_spec import SqlBlock
 
-__all__ = [
-    "Drops",
-    "Idle",
-    "MadeTable",
-    "OfRows",
-    "PgBegin",
-    "PgEnd",
-    "PgStatement",
-    "TableScan",
-    "pg_statements",
-    "table_scans",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PgBegin:

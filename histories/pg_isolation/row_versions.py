@@ -22,9 +22,6 @@ from isolitmus.model.errors import RecordingError, brief
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["RowScan", "RowVersions", "SnapshotView"]
-
-
 SEEN = "list_contains(getvariable('makers'), _by)"
 """SQL condition that the writer of a version is visible (see ``_asked``)."""
 

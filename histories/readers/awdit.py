@@ -14,8 +14,6 @@ from isolitmus.histories.readers.blackbox_history import INITIAL, RegisterHistor
 from isolitmus.histories.readers.recording import Recording, read_natural
 from isolitmus.model.errors import RecordingError
 
-__all__ = ["read_awdit"]
-
 OPERATION = re.compile(r"([rw])[ \t]+([0-9]+)[ \t]+(-?[0-9]+)")
 SEPARATOR = re.compile(r"-+|=+")
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from numpy import bool_, int8, int32, int64
     from numpy.typing import NDArray
 
-__all__ = ["ABORTED", "COMMITTED", "INITIAL", "UNKNOWN", "ListHistory", "RegisterHistory"]
-
 COMMITTED, ABORTED, UNKNOWN = 0, 1, 2
 """Status of a transaction; UNKNOWN if its end was not observed."""
 INITIAL = -1

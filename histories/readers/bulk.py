@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from numpy import bool_, int32, int64, uint8
     from numpy.typing import NDArray
 
-__all__ = ["read_awdit_in_bulk", "read_plume_in_bulk"]
-
 PIECE = 2**20
 """Size of a piece in bytes; a piece ends with a line, and the columns of one fit into a cache."""
 DIGITS = 18

@@ -24,8 +24,6 @@ from isolitmus.model.errors import RecordingError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["read_cobra"]
-
 RECORDS = {
     ord("S"): struct.Struct(">Q"),
     ord("C"): struct.Struct(">Q"),

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["EVENT", "read_dbcop", "read_dbcop_json", "read_dbcop_text"]
-
 EVENT = np.dtype([("write", "u1"), ("variable", "<u8"), ("value", "<u8"), ("success", "u1")])
 """Layout of an event, 18 bytes; its flags are 0 or 1."""
 NUMBER = struct.Struct("<Q")

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 from isolitmus.model.errors import RecordingError
 from isolitmus.specs.disk.input_files import DEEPEST
 
-__all__ = ["read_edn_forms", "write_edn"]
-
 TOKEN = re.compile(
     r"""(?:[\s,]|;[^\n]*)*
     (?: (?P<flat> \[ [^\s,;"()\[\]{}\\\#]++ (?: \x20 [^\s,;"()\[\]{}\\\#]++ )*+ \] )

@@ -38,8 +38,6 @@ from isolitmus.model.errors import RecordingError, brief
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["read_elle"]
-
 COMPLETIONS = {"ok": COMMITTED, "fail": ABORTED, "info": UNKNOWN}
 STEPS = ("r", "w", "append")
 OWN_SESSION = "of operation "

@@ -9,16 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "Happening",
-    "IsolationSpec",
-    "Permutation",
-    "Printed",
-    "SpecSession",
-    "SpecStep",
-    "SqlBlock",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SqlBlock:

@@ -25,8 +25,6 @@ from isolitmus.specs.disk.input_files import is_file, read_text
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["pg_test", "read_pg_output", "read_pg_spec"]
-
 BEGINNING = re.compile(r"Parsed test spec with ([0-9]+) sessions?")
 PERMUTATION = "starting permutation:"
 ENDED = re.compile(r"step (\S+): <\.\.\. completed>")

@@ -12,8 +12,6 @@ from isolitmus.histories.readers.blackbox_history import ABORTED, INITIAL, Regis
 from isolitmus.histories.readers.recording import Recording, read_natural
 from isolitmus.model.errors import RecordingError
 
-__all__ = ["read_plume"]
-
 OPERATION = re.compile(r"([rw])\( *([0-9]+) *, *(-?[0-9]+) *, *([0-9]+) *, *(-1|[0-9]+) *\)")
 
 BELOW = re.compile(r"\( *[0-9]+ *, *-")

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from isolitmus.histories.readers.blackbox_history import ListHistory, RegisterHistory
 
-__all__ = ["read_recorded", "recorded_files", "recorded_history"]
-
-
 DBCOP_TEXT = re.compile(r"(?:\s|//[^\n]*+\n|-+\s)*+\[\s*\w+[ \t]*[:=]=", re.ASCII)
 """Beginning of a text of dbcop: comments, then the first operation of a transaction."""
 BEGINNINGS = {

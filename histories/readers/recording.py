@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
-__all__ = ["GREATEST", "NEVER", "Recording", "read_natural"]
-
 GREATEST = 2**63 - 1
 """Greatest number that a column holds."""
 NEVER = GREATEST

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.model.history import History
     from isolitmus.model.operations import Operation, Transaction
 
-__all__ = ["write_awdit", "write_elle"]
-
 ENDS = {"committed": ":ok", "aborted": ":fail", "unknown": ":info"}
 
 

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.lint.finding import LintResult
     from isolitmus.model.place import Place
 
-__all__ = ["lint"]
-
 FORMS = ("sarif", "junit", "github", "markdown", "json")
 FINDING = re.compile(r"^\S.*:\d+:\d+: ISO\d{3} ")
 """First line of a finding."""

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.questions.pair_prediction import JobPrediction, PairPrediction
     from isolitmus.jobs.robust.repairs import JobChange
 
-__all__ = ["predict"]
-
 FEW = 8
 """Number of statements below which one process is faster than several, which have to start."""
 

@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["robust"]
-
 
 @check_output_paths(save=True, html=False, certificate=True)
 def robust(

@@ -19,17 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import Workload
     from isolitmus.model.budget import Budget
 
-__all__ = [
-    "UNKNOWN",
-    "ChosenWorkload",
-    "Ddl",
-    "Functions",
-    "Jobs",
-    "Level",
-    "TableFolder",
-    "choose_workload",
-]
-
 UNKNOWN = "unknown --level"
 """Beginning of the error for an unknown level."""
 Jobs = Annotated[

@@ -42,14 +42,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.schema import Schema
 
-__all__ = [
-    "AddedRow",
-    "GroupLimitQuestions",
-    "InvariantQuestion",
-    "InvariantQuestions",
-    "table_writers",
-]
-
 Kind = TypeVar("Kind", bound=Invariant)
 
 

@@ -27,7 +27,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.expression import IsNull, Not, walk
 from isolitmus.model.sql.query import source_tables
 from isolitmus.model.sql.statement import Insert, Merge
-from isolitmus.specs.files.catalogue import protocol as named
+from isolitmus.specs.files.spec_catalogue import protocol as named
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.invariants.invariant_runs import InvariantViolation
     from isolitmus.jobs.invariants.invariants import InvariantAnswer
     from isolitmus.jobs.workload import JobStatement, Workload
-
-__all__ = ["find_invariant_repairs"]
 
 ROUNDS = 4
 """Maximum number of times that jobs are separated; each may show violations by other jobs."""

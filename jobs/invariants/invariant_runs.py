@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["InvariantRuns", "InvariantViolation"]
-
 MODELS = 4
 """Maximum number of solver models that are executed for one question."""
 TESTS = 60

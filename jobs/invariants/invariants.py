@@ -50,7 +50,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.sql.statement import Definition, DropColumns, RenameColumn, Restore
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.registries.formats import format_named
 
 if TYPE_CHECKING:
@@ -62,14 +62,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import ConflictPath, Workload
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = [
-    "InvariantAnswer",
-    "InvariantWord",
-    "chosen_invariants",
-    "decide_invariants",
-    "decide_jobs",
-]
 
 InvariantWord = Literal["kept", "broken", "unknown"]
 REMOVED_TWICE = "removes-meets-removes"

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.templates.expression_formulas import RowTerm
     from isolitmus.jobs.workload import JobStatement
 
-__all__ = ["ReferenceQuestions", "TotalQuestions"]
-
 
 class ReferenceQuestions(InvariantQuestions[Reference]):
     """Questions whether statements keep a reference to another table."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["AnswerCache", "code_digest"]
-
 FORMAT = 2
 MOST = 20_000
 """Maximum number of answers that are kept."""

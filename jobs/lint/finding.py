@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import Workload
     from isolitmus.model.place import Place
 
-__all__ = [
-    "BrokenInvariant",
-    "FindingSite",
-    "FindingState",
-    "LintFinding",
-    "LintResult",
-    "RunViolation",
-]
-
 FindingState = Literal["new", "baseline", "ignored"]
 
 

@@ -10,7 +10,7 @@ from isolitmus.jobs.invariants.invariants import decide_invariants
 from isolitmus.jobs.predict.prediction import predict_pair
 from isolitmus.jobs.questions.instances import Instances
 from isolitmus.jobs.robust.robustness import decide_all
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.lint.finding import LintFinding, LintResult
     from isolitmus.jobs.workload import Workload
     from isolitmus.model.litmus import Litmus
-
-__all__ = ["FindingExamples"]
 
 
 class FindingExamples:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
-__all__ = ["JobAnswers", "PromiseAnswer", "writes_of"]
-
 OWNER = re.compile(r"\b(\w+)'s (?=[:\w])")
 """Owner of a parameter in a condition."""
 LOSER, WINNER = "<loser>", "<winner>"

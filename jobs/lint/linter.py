@@ -33,7 +33,7 @@ from isolitmus.jobs.readers.workload_sources import choose_protocol
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.place import Place
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.sql.parameters import one_line, strip_end
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.ignore_comments import IgnoreComment
     from isolitmus.jobs.workload import JobStatement, UnreadStatement, Workload
     from isolitmus.specs.files.spec_catalogue import SpecLike
-
-__all__ = ["apply_baseline", "lint_workload"]
 
 CAN_ABORT = ("always", "when")
 OF_NULL = re.compile(

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import Job, JobStatement, Workload
     from isolitmus.model.spec import Spec
 
-__all__ = ["QuestionKeys"]
-
 
 class _NoKeyError(Exception):
     """Part whose class has no encoding."""

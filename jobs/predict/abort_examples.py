@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Row
 
-__all__ = ["AbortExamples"]
-
 MODELS = 4
 """Maximum number of solver models that are executed for one exception."""
 TESTS = 150

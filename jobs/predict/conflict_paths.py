@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from isolitmus.model.budget import Budget
     from isolitmus.model.spec import Spec
 
-__all__ = ["without_untaken_paths"]
-
 NEVER = ("never", "apart")
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
 
-__all__ = ["AbortExample", "PairFormulas"]
-
 
 @dataclass(slots=True)
 class AbortExample:

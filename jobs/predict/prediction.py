@@ -32,7 +32,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Disagreement, Ended, Limit, LitmusError
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Delete, Insert, Merge, Read, Update
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,15 +46,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = [
-    "PairPredictor",
-    "ParameterComparison",
-    "implied_comparisons",
-    "parameter_comparisons",
-    "predict_pair",
-    "predict_workload",
-]
 
 
 class ParameterComparison(NamedTuple):

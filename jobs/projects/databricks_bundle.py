@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.place import Place
 
-__all__ = ["Bundle", "BundleJob", "BundleTask", "read_bundle"]
-
 KEYS = ("task_key", "job_cluster_key", "name")
 """Keys by which entries of lists are merged."""
 REFERENCE = re.compile(r"\$\{\s*(?P<name>[\w.\-\[\]]+)\s*\}")

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from isolitmus.jobs.projects.python_cells import read_python_cell
 
-__all__ = ["TEXTS", "NotebookText", "OtherCell", "read_notebook"]
-
 LANGUAGES = {"sql": "sql", "py": "python", "r": "r", "scala": "scala"}
 """Language of a notebook, by the ending of its file."""
 SIGNS = {"sql": "--", "python": "#", "r": "#", "scala": "//"}

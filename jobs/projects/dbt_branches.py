@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.projects.dbt_manifest import DbtManifest, DbtNode
 
-__all__ = ["Branches", "find_branches", "render_hook"]
-
 IS_INCREMENTAL = "macro.dbt.is_incremental"
 RUN_VALUES = ("var", "env_var", "run_started_at", "invocation_id", "modules")
 """Names of a template whose values differ between invocations."""

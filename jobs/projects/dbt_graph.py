@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.projects.dbt_manifest import DbtManifest, DbtNode
 
-__all__ = ["choose_job_names", "has_concurrent_batches", "jobs_before"]
-
 
 def choose_job_names(nodes: Sequence[DbtNode]) -> dict[str, str]:
     """Return a unique name of a job for each node, by their ids.

@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = [
-    "CatalogColumn",
-    "DbtColumn",
-    "DbtManifest",
-    "DbtNode",
-    "DbtSource",
-    "DeclaredInvariant",
-    "read_catalog",
-    "read_manifest",
-    "spark_column",
-]
-
 LARGEST = 2**28
 """Most bytes of a manifest or a catalog."""
 VERSIONS = range(7, 13)

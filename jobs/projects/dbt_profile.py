@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-__all__ = ["DbtProfile", "read_dbt_profile"]
-
 FILE = "profiles.yml"
 PROFILE = re.compile(r"^profile\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 DEFAULT_TARGET = "default"

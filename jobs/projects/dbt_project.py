@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     )
     from isolitmus.jobs.projects.dbt_writes import DbtWrite
 
-__all__ = ["DbtJob", "DbtProject", "DbtTable", "read_dbt_project"]
-
 REFRESH = "full_refresh"
 FEW = 3  # columns that a message names
 BATCH_STEP = {"day": "date_add({start}, 1)"}

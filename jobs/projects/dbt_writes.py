@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.projects.dbt_manifest import DbtManifest, DbtNode
 
-__all__ = [
-    "STRATEGIES",
-    "DbtWrite",
-    "build_first_run",
-    "build_incremental_run",
-    "build_snapshot_run",
-    "quote_text",
-    "snapshot_columns",
-    "staging_relation",
-]
-
 STRATEGIES = {
     "spark": ("append", "merge", "insert_overwrite", "microbatch"),
     "databricks": (

@@ -20,8 +20,6 @@ from isolitmus.specs.disk.input_files import read_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["read_jupyter_notebook"]
-
 PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]')
 """String or sign of a JSON text."""
 MAGIC = re.compile(r"\s*(?P<magic>%%?(?P<language>[\w-]+))(?P<rest>[^\n]*)")

@@ -15,8 +15,6 @@ from isolitmus.specs.disk.repository import check_inside, end_of_reading, read_i
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["find_bundle", "find_manifest", "resource_files"]
-
 PROJECT = "dbt_project.yml"
 TARGET_PATH = re.compile(r"^target-path\s*+:\s*+(?P<value>[^#\n]*)", re.MULTILINE)
 ROOTS = ("databricks.yml", "databricks.yaml", "bundle.yml", "bundle.yaml")

@@ -6,8 +6,6 @@ import ast
 import re
 import sys
 
-__all__ = ["read_python_cell"]
-
 QUOTES = re.compile(r"(?i:r|u|)(?P<quotes>\"\"\"|'''|\"|')")
 SHOWN = ("show", "collect", "count", "first", "head", "toPandas", "display")
 """Methods of a result after which nothing else is done with it."""

@@ -13,15 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-__all__ = [
-    "RelationRenaming",
-    "choose_table_names",
-    "find_qualified_tables",
-    "has_word",
-    "match_relation",
-    "put_with",
-]
-
 HIDDEN = re.compile(
     r"""'(?:[^'\\]|\\.?)*+(?:'|\Z)|"(?:[^"\\]|\\.?)*+(?:"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)""",
     re.DOTALL,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["YamlValue", "merge_yaml", "read_yaml"]
-
 MOST = 100_000
 """Most values of a document, with those to which its aliases expand."""
 MERGE = "tag:yaml.org,2002:merge"

@@ -33,7 +33,7 @@ from isolitmus.model.sql.statement import Optimize, Read, Restore
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.files.spec_catalogue import level
 from isolitmus.specs.sql.definitions import restored_version
 from isolitmus.specs.sql.parameters import bound_literals, one_line
 
@@ -49,19 +49,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row, Value
-
-__all__ = [
-    "MOST",
-    "Counterexample",
-    "CounterexampleCheck",
-    "CounterexampleDraft",
-    "Proposal",
-    "executed_part",
-    "keeping_orders",
-    "proposal_of",
-    "value_of",
-    "values_of",
-]
 
 OF_THE_LOG = "log-serializable"
 OF_WRITERS = "write-serializable"

@@ -35,24 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import JobStatement
     from isolitmus.model.spec import Spec
 
-__all__ = [
-    "LEMMAS",
-    "AssumedDependency",
-    "CyclePattern",
-    "PatternLemma",
-    "PatternQuestion",
-    "PatternSearch",
-    "RefutedPattern",
-    "backward_pair",
-    "cycle_of_four",
-    "cycle_of_three",
-    "open_cycle",
-    "seen_in_between",
-    "way_in",
-    "ways_to_miss",
-    "write_skew",
-]
-
 
 class PatternLemma(NamedTuple):
     """Kind of pattern that a proof shows to be impossible, in words."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Row
 
-__all__ = ["INSTANCES", "Instances", "Participant", "value_bounds"]
-
 INSTANCES: Registry[InstanceBuilder] = Registry(
     "instance", {"databricks": "delta", "delta-rs": "delta"}
 )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.questions.solver import Solution
 
-__all__ = ["FormulaPart", "FormulaParts", "HeldComparison", "find_implicant"]
-
 
 class HeldComparison(NamedTuple):
     """A comparison and its truth value."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.query import Query
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["not_null_assumptions", "with_not_null"]
-
 
 class StoredParameter(NamedTuple):
     """Parameter that a job stores in a column that has no NULL by an invariant."""

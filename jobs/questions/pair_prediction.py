@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from isolitmus.model.assumption import Assumption
     from isolitmus.model.litmus import Litmus
 
-__all__ = [
-    "COMMITS",
-    "COMPARISONS",
-    "FAILS",
-    "NO_OP",
-    "JobPrediction",
-    "PairPrediction",
-    "PlainAnswer",
-    "Word",
-    "null_to_json",
-    "pair_names",
-]
-
 COMPARISONS = {
     "=": "equals",
     "<": "is below",

@@ -18,8 +18,6 @@ from isolitmus.specs.files.litmus_file import read_litmus
 if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
 
-__all__ = ["printed_test_problem"]
-
 
 def printed_test_problem(test: Litmus, spec: Spec) -> str | None:
     """Return why the text of a test does not have the outcomes and tables that it expects.

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["SIMPLE", "NeededRows", "computed_value", "unconfirmed_rows"]
-
 SIMPLE: Mapping[str, Value] = {
     "INT": 1,
     "STRING": "a",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.questions.minimal_conditions import HeldComparison
     from isolitmus.jobs.templates.expression_formulas import FreeValue, RowTerm, ValueTerm
 
-__all__ = ["Examples", "QuestionSolver", "assert_softly"]
-
 SPREAD = 30
 """Maximum number of soft constraints, per kind, that make the values of an example differ."""
 

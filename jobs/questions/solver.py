@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.templates.expression_formulas import RowTerm, ValueTerm
 
-__all__ = ["LimitedSolver", "Solution"]
-
 UNITS = 4_000_000
 """Work limit of a question, in units of the solver: unlike seconds, the same on all machines."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.model.execution import Database
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["unwritten_start_row"]
-
 MOST_TRIED = 64
 """Maximum number of values of operands that are tried for one row."""
 

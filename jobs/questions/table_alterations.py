@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["altering_statements", "leave_out_failing", "table_alterations"]
-
 
 def altering_statements(workload: Workload) -> tuple[JobStatement, ...]:
     """Return the statements of a workload that alter a table.

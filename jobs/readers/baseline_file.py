@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["BaselineEntry", "baseline_text", "read_baseline"]
-
 FORMAT = 1
 """Number of the format of the file."""
 HEAD = "isolitmus_baseline"

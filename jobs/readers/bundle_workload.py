@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.reading_cache import ReadingStore
     from isolitmus.jobs.workload import Workload
 
-__all__ = ["BundleWorkload", "read_bundle_workload"]
-
 
 class BundleWorkload(NamedTuple):
     """Workload of a bundle, and the files of its statements."""

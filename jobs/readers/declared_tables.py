@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["LoggedDeclaration", "read_declared_table", "refuse_differing"]
-
 GENERATED = "delta.identity."
 COMPUTED = "delta.generationExpression"
 PASSED_OVER = (

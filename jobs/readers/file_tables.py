@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.reading_cache import ReadingStore
     from isolitmus.model.assumption import Assumption
 
-__all__ = ["FileTables"]
-
 
 class _Creation(NamedTuple):
     """CREATE TABLE of a table."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.function_targets import FunctionTarget
     from isolitmus.model.errors import IsolitmusError
 
-__all__ = ["FunctionRecord", "RecordedStep"]
-
 ROWS = {"= 0": "no rows", "<= 0": "no rows", "> 0": "rows", "<> 0": "rows"}
 """What is known of a number of rows, in words."""
 MADE_ROWS = re.compile(rf"\bFROM\s+{PYTHON_ROWS}\b(?!\s*\()", re.IGNORECASE)

@@ -23,14 +23,6 @@ from isolitmus.specs.files.toml_reader import NAME
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [
-    "FunctionCall",
-    "FunctionTarget",
-    "check_function_names",
-    "read_call",
-    "read_function_target",
-]
-
 TARGET = re.compile(
     rf"(?:(?P<name>{NAME.pattern})=)?(?P<file>(?:(?!\.py:).)*+\.py):(?P<call>\w+\s*+(?:\(.*\)\s*)?)",
     re.DOTALL,

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["IgnoreComment", "concerned_statement", "read_ignore_comments"]
-
 DIRECTIVE = re.compile(r"isolitmus:\s*+(?P<word>[\w-]+)\s*+(?:\[(?P<codes>[^\[\]\n]*)\])?")
 LINE_COMMENT = re.compile(r"(?:--|#|/\*)[^\n]*")
 """Comment in a line of a TOML file, also within its SQL."""

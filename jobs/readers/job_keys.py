@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.types import Type
 
-__all__ = ["in_file", "job_condition", "job_conf", "job_confs", "not_null_in", "types_in"]
-
 NOT_NULL = re.compile(r"(\S)\s+NOT\s+NULL\s*\Z", re.IGNORECASE)
 """End of the type of a parameter that is never NULL."""
 

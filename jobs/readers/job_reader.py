@@ -104,8 +104,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type
 
-__all__ = ["JobReader"]
-
 OF_JOB = ("sql", "parameters", "where", "let", "alone", "after", "conf", "options")
 UNLESS = re.compile(
     rf"{BLANK}CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\s+(?:`?\w+`?\.)*`?(?P<table>\w+)`?",

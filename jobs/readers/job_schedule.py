@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-__all__ = [
-    "JobSchedule",
-    "find_job_schedule",
-    "find_settings_table",
-    "read_apart",
-    "read_job_schedule",
-]
-
 ScheduleKind = Literal["dbt projects", "Databricks bundles", "SQL files"]
 """Kind of the jobs that a schedule is about."""
 

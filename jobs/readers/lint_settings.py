@@ -25,8 +25,6 @@ from isolitmus.specs.disk.path_patterns import matches_path
 from isolitmus.specs.disk.repository import end_of_reading, escape, read_inside
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 
-__all__ = ["LintSettings", "default_root", "find_settings", "path_matches", "read_settings"]
-
 OWN, SHARED = "isolitmus.toml", "pyproject.toml"
 """Names of files with settings; the first one wins."""
 KEYS = (

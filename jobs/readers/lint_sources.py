@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.reading_cache import ReadingStore
     from isolitmus.jobs.workload import Workload
 
-__all__ = ["LintSources", "read_lint_sources"]
-
 
 class LintSources(NamedTuple):
     """Workload to lint, and the ignore comments in its files."""

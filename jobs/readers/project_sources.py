@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import Workload
     from isolitmus.model.assumption import Assumption
 
-__all__ = ["BUNDLE", "DBT", "KINDS", "ProjectSources", "WorkloadKind", "find_project"]
-
 
 class SourceText(NamedTuple):
     """Text of a file with jobs."""

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column
     from isolitmus.specs.files.table_ddl import TableDeclaration
 
-__all__ = ["build_project_workload", "read_project_workload"]
-
 
 def read_project_workload(
     manifest: Path,

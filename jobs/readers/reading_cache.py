@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["CachedJobReader", "ReadingStore", "cached_reading", "cached_written_tables"]
-
 MODULES = (
     place, schema, workload, expression, query, statement, undeclared_sources,
     uninterpreted_sources,

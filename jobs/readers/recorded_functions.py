@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import JobStatement, Workload
     from isolitmus.specs.files.toml_reader import Source
 
-__all__ = [
-    "MOST_CONFLICTS",
-    "FunctionForms",
-    "FunctionRunner",
-    "add_function_jobs",
-    "build_with_functions",
-    "with_functions",
-]
-
 MOST_CONFLICTS = 10
 """Number of times that a statement aborts on a path on which it always does."""
 FunctionRunner = Callable[[str], Sequence[FunctionRecord]]

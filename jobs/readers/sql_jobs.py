@@ -54,19 +54,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.recorded_functions import FunctionForms, FunctionRunner
     from isolitmus.jobs.workload import Workload
 
-__all__ = [
-    "JobText",
-    "SqlFile",
-    "files_workload",
-    "parametrize_templates",
-    "read_job_text",
-    "read_sql_file",
-    "split_statements",
-    "sql_files",
-    "sql_job_name",
-    "sql_workload",
-]
-
 DOTTED = r"\w+(?:[.:]\w+)*"
 """Name in a template, such as ``ds``, ``params.kind`` or ``hiveconf:day``."""
 NAMED = rf"(?:\$\{{\s*(?P<{{0}}a>{DOTTED})\s*\}}|\{{\{{\s*(?P<{{0}}b>{DOTTED})\s*\}}\}})"

@@ -17,16 +17,6 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.files.toml_reader import Node, Source
 
-__all__ = [
-    "LINE",
-    "begun_wrong",
-    "placed_error",
-    "statement_label",
-    "statement_places",
-    "unread_job",
-    "word_place",
-]
-
 LINE = re.compile(r":(\d+)(?::(\d+))?$")
 """Line and column at the end of a place."""
 PRECEDING = re.compile(BLANK)

@@ -40,19 +40,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import UnreadTable
     from isolitmus.specs.sql.relations import DefinedRelation
 
-__all__ = [
-    "NamedTexts",
-    "TableNames",
-    "created_name",
-    "created_text",
-    "name_jobs",
-    "name_tables",
-    "name_texts",
-    "plain_names",
-    "relation_account",
-    "text_after_name",
-]
-
 CREATED = re.compile(
     rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"
     rf"(?P<name>{NAME})",

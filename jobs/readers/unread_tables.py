@@ -19,8 +19,6 @@ from isolitmus.specs.sql.syntax import Syntax, well_formed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["creates_no_table", "named_unread_table", "refuse_unread_table", "unread_table"]
-
 NAMED = re.compile(
     rf"{BLANK}(?:CREATE|REPLACE|ALTER)(?:\s+\w+)*?\s+(?P<kind>TABLE|VIEW)\s+"
     r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?(?:(?:`[^`]+`|\w+)\s*\.\s*)*"

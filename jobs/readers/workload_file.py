@@ -61,8 +61,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.table_ddl import TableDeclaration
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["WorkloadTables", "build_workload", "read_workload", "run_tables", "workload_tables"]
-
 
 class WorkloadTables(NamedTuple):
     """Tables of a workload, their isolation level, and the formats of tables that are not Delta

@@ -20,8 +20,8 @@ from isolitmus.jobs.workload import Workload
 from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, near
 from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_path, shipped_files
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
-from isolitmus.specs.files.catalogue import databricks_protocol, protocol, protocols
 from isolitmus.specs.files.catalogue_titles import Description, of_files
+from isolitmus.specs.files.spec_catalogue import databricks_protocol, protocol, protocols
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import JobStatement
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = ["as_workload", "choose_protocol", "replace_statement", "workload", "workloads"]
 
 
 def workloads() -> list[str]:

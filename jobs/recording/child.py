@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.jobs.readers.function_targets import FunctionTarget
 
-__all__ = ["record_function", "run_request"]
-
 IDENTITY = re.compile(r"IS_OP|.*IF_(NOT_)?NONE")
 """Instructions of Python that compare by identity, in any version."""
 TABLE = re.compile(r"(?i)\bTABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?((?:[\w`-]+\.)*[\w`-]+)")

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.recording.path_choices import PathChoices
 
-__all__ = ["Conflicts", "caused_by_conflict"]
-
 MOST_ATTEMPTS = 2
 """Number of commits of one statement on a path after which it does not abort."""
 MESSAGES = {

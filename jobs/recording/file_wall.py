@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["build_wall", "unwalled_effects", "wall_version"]
-
 CREATE, ADD, RESTRICT = 444, 445, 446
 """Numbers of the system calls, the same on all machines."""
 NO_NEW_PRIVILEGES = 38

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.recording.sql_texts import SqlTexts
     from isolitmus.jobs.sql.spark_plans import PlanNode
 
-__all__ = ["FrameStatements"]
-
 GIVEN = "_isolitmus_given"
 """Attribute of a writer, table or builder: what it was asked for before."""
 SETTERS = ("mode", "format", "option", "options", "partitionBy", "clusterBy", "bucketBy")

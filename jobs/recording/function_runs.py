@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.readers.function_targets import FunctionTarget
 
-__all__ = ["MOST_SECONDS", "run_functions"]
-
 MOST_SECONDS = 120.0
 """Time limit of a function, without the start of Spark."""
 TICK = 0.05

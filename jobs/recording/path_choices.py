@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["MOST_PATHS", "SIGNS", "NumberOfRows", "PathChoices"]
-
 MOST_PATHS = 16
 """Maximum number of runs of one function."""
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from isolitmus.conformance.delta.session import Session
     from isolitmus.jobs.sql.spark_plans import PlanNode
 
-__all__ = ["PlanExport"]
-
 QUERIES = ("Subquery", "Exists", "ListQuery")
 """Parts of the names of expressions that contain a plan."""
 OTHER_CODE = ("UDF", "UserDefined", "AggregatorExpression")

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.sql.spark_plans import PlanNode
 
-__all__ = ["Recorder"]
-
 OF_PYTHON = ("LocalRelation", "OneRowRelation", "Range", "LogicalRDD")
 """Operators whose rows come from the program."""
 GIVEN_AWAY = (

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.delta.session import Session
 
-__all__ = ["RunRecord", "RunTables"]
-
 DEFAULTS = {OVERWRITE_MODE: "static"}
 """Values of settings that are not set."""
 

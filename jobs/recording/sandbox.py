@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ForbiddenEffectError", "guard_machine"]
-
 CHANGES = {
     "os.remove": ("removes", (0,)),
     "os.rename": ("renames", (0, 1)),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.recording.run_record import RunRecord
 
-__all__ = ["SqlTexts"]
-
 SPARK = "org.apache.spark.sql.catalyst.plans.logical."
 COMMANDS = (
     f"{SPARK}Command",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.recording.run_record import RunRecord
     from isolitmus.jobs.recording.sql_texts import SqlTexts
 
-__all__ = ["BATCH", "StreamStatements"]
-
 BATCH = "_isolitmus_batch"
 """Attribute of a DataFrame that stands for a batch, which is not empty."""
 GIVEN = "_isolitmus_stream"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.recording.path_choices import NumberOfRows
 
-__all__ = ["TOKEN", "TokenTable", "TracedRow", "TracedRows", "TracedValue", "plain_value"]
-
 NONE = "Python would raise a TypeError; this is the path with a number"
 TOKEN = re.compile("\ue000(\\d+)\ue001")
 """Text that a traced value prints as."""

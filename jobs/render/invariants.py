@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.invariants.invariants import InvariantAnswer
     from isolitmus.jobs.robust.repairs import Repair
 
-__all__ = [
-    "invariant_cell",
-    "invariant_lines",
-    "invariants_line",
-    "invariants_page",
-    "invariants_shown",
-]
-
 UNLESS_NULL = "kept unless NULL"
 WORDS = {
     "kept": "every version satisfies it: proved for any number of runs, all parameter values and"

@@ -15,7 +15,7 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.render.run_panels import ShownTable, at_every_version
 from isolitmus.checker.render.timeline import timeline_svg
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.sql.parameters import any_version, bound_literals, one_line
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from isolitmus.jobs.workload import JobStatement, Workload
     from isolitmus.model.litmus import Litmus
-
-__all__ = ["ExampleTransaction", "JobExample", "job_example", "short_exception"]
 
 AGAIN = r"(?:_2|_run\d+)?"
 """End of the name of a transaction that is another run of a statement."""

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.readers.baseline_file import BaselineEntry
     from isolitmus.model.place import Place
 
-__all__ = [
-    "SEVERITIES",
-    "baseline_entry_words",
-    "finding_details",
-    "finding_message",
-    "finding_title",
-    "github_lines",
-    "lint_json",
-    "lint_lines",
-    "lint_markdown",
-    "lint_summary",
-    "site_words",
-]
-
 OF_PROMISE = {
     "write-serializable": "a table that no serial order produces",
     "log-serializable": "versions that the order of the log does not produce serially",

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.lint.finding import FindingSite, LintFinding, LintResult
     from isolitmus.model.place import Place
 
-__all__ = ["junit_text", "sarif_document"]
-
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )

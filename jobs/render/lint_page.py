@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.place import Place
 
-__all__ = ["MOST_EXAMPLES", "ShownFinding", "lint_page"]
-
 MOST_EXAMPLES = 25
 """Maximum number of findings whose examples are computed for a page."""
 STYLES = {"error": "always", "warning": "sometimes", "note": "unknown"}

@@ -21,35 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.robust.repairs import JobChange
     from isolitmus.jobs.workload import Workload
 
-__all__ = [
-    "ALTERS_NOTHING",
-    "CAN_ABORT",
-    "IN_BETWEEN",
-    "LISTED",
-    "OTHER_TABLES",
-    "alternatives",
-    "are_tables_apart",
-    "assumed_lines",
-    "change_lines",
-    "change_words",
-    "enumeration",
-    "grid_row",
-    "meeting_sentence",
-    "meeting_words",
-    "named_winner",
-    "pair_sentences",
-    "pair_sign",
-    "prediction_head",
-    "prediction_lines",
-    "prediction_rest",
-    "sign_meanings",
-    "summary_line",
-    "symbolic_condition",
-    "table_grids",
-    "unread_lines",
-    "writers_by_table",
-]
-
 SIGNS = {"never": ".", "apart": "-", "unknown": "?"}
 CELL = 4
 """Maximum length of a grid cell: two letters, ? and !."""

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.render.job_examples import JobExample
     from isolitmus.jobs.robust.repairs import JobChange
 
-__all__ = ["AnswerFold", "ConflictMatrix", "answer_folds", "prediction_page"]
-
 WORDS = {"apart": "never at the same time", "unknown": "unknown", "never": "never"}
 ROW, COLUMN = "\x00row", "\x00column"
 """Names of the two statements in an answer that many pairs have."""

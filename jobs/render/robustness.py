@@ -17,7 +17,7 @@ from isolitmus.jobs.render.prediction import alternatives, enumeration, pair_sen
 from isolitmus.jobs.robust.robustness import UNLESS_NULL
 from isolitmus.model.display import capitalized, count_of, first_reasons
 from isolitmus.model.sql.statement import Read
-from isolitmus.specs.files.catalogue import protocol
+from isolitmus.specs.files.spec_catalogue import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,25 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.questions.cycle_patterns import CyclePattern
     from isolitmus.jobs.robust.repairs import Repair
     from isolitmus.jobs.robust.robustness import Robustness
-
-__all__ = [
-    "across_words",
-    "answer_line",
-    "answer_style",
-    "cell_lines",
-    "earlier_counterexample",
-    "end_words",
-    "evidence_lines",
-    "legend_lines",
-    "level_word",
-    "need_lines",
-    "pattern_words",
-    "proof_lines",
-    "repair_lines",
-    "robust_lines",
-    "robust_page",
-    "table_lines",
-]
 
 MEANT = {
     "write-serializable": "the final table equals that of some serial order",

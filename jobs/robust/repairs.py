@@ -26,7 +26,7 @@ from isolitmus.jobs.sql.parameter_types import merge_assignments, single_row
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert, Merge
-from isolitmus.specs.files.catalogue import protocol as named
+from isolitmus.specs.files.spec_catalogue import protocol as named
 from isolitmus.specs.registries.formats import format_named
 from isolitmus.specs.sql.statements import syntax_of
 
@@ -38,20 +38,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import JobStatement, Workload
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = [
-    "STOPPED",
-    "UNLESS_NULL",
-    "JobChange",
-    "Repair",
-    "conflicting_pairs",
-    "find_repairs",
-    "job_changes",
-    "level_title",
-    "price_repairs",
-    "separated_jobs",
-    "try_changes",
-]
 
 STOPPED = ("when", "always", "unknown")
 DIALECT = "databricks"

@@ -44,7 +44,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, Limit
 from isolitmus.model.sql.statement import Read
-from isolitmus.specs.files.catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.sql.statements import read_statement
 
 if TYPE_CHECKING:
@@ -59,15 +59,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.workload import ConflictPath, Workload
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
-
-__all__ = [
-    "PROMISES",
-    "UNLESS_NULL",
-    "Robustness",
-    "decide_all",
-    "decide_robustness",
-    "general_assumptions",
-]
 
 AT_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations in a commit protocol that compares rows rather than files and partitions."""

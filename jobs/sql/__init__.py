@@ -1,1 +1,1 @@
-"""SQL of jobs: statements rewritten into the modelled fragment, and what is known of their queries."""
+"""SQL of jobs: texts rewritten into the modelled fragment, and what their queries say."""

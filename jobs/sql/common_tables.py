@@ -17,8 +17,6 @@ from isolitmus.specs.sql.source_text import DIALECT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["inline_with"]
-
 LARGEST = 20_000
 """Most nodes of a query in which the queries of WITH stand where they are used."""
 

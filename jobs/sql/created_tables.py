@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["creation_as_overwrite", "overwrite_as_creation"]
-
 
 def creation_as_overwrite(text: str) -> str | None:
     """Return the INSERT OVERWRITE with the query of a CREATE OR REPLACE TABLE; None for others.

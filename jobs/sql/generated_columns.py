@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["with_generated", "with_generated_columns"]
-
 COMPARISONS: Mapping[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.EQ: exp.EQ,
 }  # fmt: skip

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["guard_insert", "insert_as_merge", "with_condition"]
-
 SOURCE = "new"
 """Name of the rows of an INSERT as the source of a query."""
 PLAIN = {"expressions", "from_", "where", "joins", "with_", "kind", "hint"}

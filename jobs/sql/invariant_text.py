@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["FORMS", "read_invariant", "read_invariants_of"]
-
 FORMS = (
     "unique(a, b), not null(a), check(condition), count per a <= 3 where condition, a references"
     " other(b), sum(a) unchanged, or a query SELECT … FROM t WHERE … that returns no rows"

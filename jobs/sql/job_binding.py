@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Value
 
-__all__ = ["bind_job_statement"]
-
 
 def bind_job_statement(
     one: JobStatement,

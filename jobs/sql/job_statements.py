@@ -17,27 +17,6 @@ from isolitmus.specs.sql.unsupported_pairs import OUTSIDE
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-__all__ = [
-    "TransactionBlock",
-    "adds_columns",
-    "altered_tables",
-    "commits_nothing",
-    "concerns_no_table",
-    "creates_table",
-    "decided_later",
-    "find_transactions",
-    "names_view",
-    "plain_statement",
-    "split_inserts",
-    "temporary_view",
-    "transaction_reason",
-    "transaction_statements",
-    "unknown_verb",
-    "unsupported_reason",
-    "with_views",
-    "without_block",
-]
-
 VERBS = (
     "ADD", "ALTER", "ANALYZE", "APPLY", "BEGIN", "CACHE", "CALL", "CLEAR", "COMMENT", "COMMIT",
     "CONVERT", "COPY", "CREATE", "DECLARE", "DELETE", "DENY", "DESC", "DESCRIBE", "DROP", "EXECUTE",

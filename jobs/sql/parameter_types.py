@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["column_contents", "infer_types", "merge_assignments", "single_row"]
-
 
 def column_contents(node: exp.Expr) -> dict[str, list[exp.Expr]]:
     """Return the expressions in each column (in lower case) of a nested query or of VALUES.

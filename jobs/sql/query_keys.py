@@ -14,8 +14,6 @@ from sqlglot import expressions as exp
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["query_conditions", "query_keys"]
-
 PLAIN = (
     exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is,
     exp.In, exp.Between, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null,

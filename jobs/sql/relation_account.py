@@ -48,8 +48,6 @@ if TYPE_CHECKING:
         SqlSession,
     )
 
-__all__ = ["RelationAccount", "modelled_scans"]
-
 WITH_QUERIES = (Create, Delete, Insert, Merge, Read, Replace, Update)
 """Statements that may have a query; the grammar of the others has one table, and no relation."""
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.types import Type
 
-__all__ = ["infer_result_columns", "uncertain_columns"]
-
 CONDITIONS = ("where", "having", "qualify", "order", "limit")
 FRACTION = re.compile(r"0*+(?P<whole>\d*+)\.(?P<part>\d*)")
 SMALL = ("TINYINT", "SMALLINT")

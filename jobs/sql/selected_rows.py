@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["selected_rows"]
-
 PLAIN = ("expressions", "from_", "where")
 """Parts of a query that selects rows of one source."""
 

@@ -16,15 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = [
-    "PlanColumn",
-    "PlanExpression",
-    "PlanNode",
-    "PlanWriter",
-    "plan_tables",
-    "read_spark_plan",
-]
-
 PLAIN = re.compile(r"[A-Za-z_]\w*")
 QUOTED = r"'(?:[^'\\]|\\.?)*+(?:'|\Z)|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z)"
 CASTS = (

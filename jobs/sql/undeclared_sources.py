@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
 
-__all__ = [
-    "UNPARSED",
-    "UndeclaredSource",
-    "replace_undeclared_sources",
-    "replace_unparsed_query",
-]
-
 UNPARSED = re.compile(
     r"\|>|\bWITH\s+RECURSIVE\b|\bNEAREST\b|[\w`]\s+WITH\s*\(\s*(?:'[^']*'|[\w.`-]+)\s*=",
     re.IGNORECASE,

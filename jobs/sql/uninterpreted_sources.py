@@ -36,22 +36,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
 
-__all__ = [
-    "RUN",
-    "UninterpretedSource",
-    "changed_table",
-    "find_uninterpreted_sources",
-    "folded_schemas",
-    "free_name",
-    "is_of_run",
-    "qualified_query",
-    "statement_text",
-    "statement_tree",
-    "stored_columns",
-    "written_table",
-    "written_tables",
-]
-
 RUN = "BIGINT"
 """Type of the column that distinguishes runs."""
 SURE = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN", "INT", "BIGINT")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.templates.statement_template import Template
     from isolitmus.model.sql.statement import Statement
 
-__all__ = ["InstanceHeader"]
-
 
 @dataclass
 class InstanceHeader:

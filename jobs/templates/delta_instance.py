@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.templates.statement_template import SourceRow, Template
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["DELTA", "DeltaInstance"]
-
 
 def _has(name: str, change: HeaderChange) -> bool:
     """Return whether the footprint of a change is in a set."""

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = ["AppliedExpression", "Codes", "NoValue", "RowTerm", "Terms", "Truth", "ValueTerm"]
-
 LAST = "\ud7ff"
 """Character up to which every character has a successor."""
 

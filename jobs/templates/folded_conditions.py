@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.templates.expression_formulas import Terms
     from isolitmus.model.sql import statement as st
 
-__all__ = ["Folded", "fold_access", "fold_condition", "has_null", "scans_left_out"]
-
-
 MOST_WAYS = 100
 """Number of ways to choose branches of sources; of more, nothing is known of the columns."""
 UNKNOWN = ex.Opaque("…", (), "BOOLEAN")

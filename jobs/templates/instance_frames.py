@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.statement import Read, Statement
 
-__all__ = [
-    "HEADERS",
-    "AssumedChange",
-    "Instance",
-    "InstanceBuilder",
-    "ItemAccess",
-    "SymbolicFrame",
-    "TableHeader",
-    "TemplateRead",
-    "items_of_both",
-    "may_miss",
-]
-
 
 class TemplateRead(NamedTuple):
     """Read of a statement with parameters."""

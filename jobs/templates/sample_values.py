@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["SampledValue", "leaves_of", "samples_of", "values_at"]
-
 DAY = date(2026, 1, 1)
 """First of the days used in counterexamples."""
 ALIKE = 4

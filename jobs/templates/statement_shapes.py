@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = ["Literal", "StatementShape", "shape_of"]
-
 LINEAR = ("date_add", "timestamp_add", "datediff", "coalesce", "case")
 """Functions whose formulas have the same form for all values of their operands."""
 

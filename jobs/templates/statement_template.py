@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.jobs.templates.expression_formulas import RowTerm, Terms
     from isolitmus.model.sql.schema import Schema
 
-__all__ = [
-    "TEMPLATES",
-    "Addition",
-    "GivenRow",
-    "RowEnd",
-    "Template",
-    "are_equal",
-    "are_in_one_partition",
-    "are_same",
-]
-
 TEMPLATES = (
     st.Insert,
     st.Delete,

@@ -15,22 +15,6 @@ from isolitmus.model.display import ReadableRepr
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "CONFLICTS",
-    "Conflict",
-    "ConflictChange",
-    "ConflictCondition",
-    "ConflictExample",
-    "ConflictException",
-    "ConflictFacts",
-    "ConflictPattern",
-    "PastedError",
-    "PastedException",
-    "has_vectors",
-    "replaces_rows",
-    "winner_kind",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Conflict:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.values import Row
 
-__all__ = ["FILES_ONLY", "ROW_TRACKING_DOMAIN", "USUAL", "Actions", "Footprint", "Settings"]
-
 ROW_TRACKING_DOMAIN = "delta.rowTracking"
 """Domain that several commits may set without a conflict (RowTrackingMetadataDomain)."""
 

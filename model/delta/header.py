@@ -19,26 +19,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.schema import Column, Schema
 
-__all__ = [
-    "ASKING",
-    "CLUSTERED",
-    "CLUSTERING",
-    "CONSTRAINT",
-    "EASY_FEATURES",
-    "FEATURES",
-    "MAPPING_MODE",
-    "ROW_TRACKING",
-    "SUPPORTED",
-    "Header",
-    "Metadata",
-    "are_numbered",
-    "features_named",
-    "metadata_clash",
-    "needed_features",
-    "protocol_clash",
-    "with_required_features",
-]
-
 FEATURES: Mapping[str, bool] = {
     "appendOnly": False,
     "invariants": False,

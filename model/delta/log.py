@@ -13,16 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "DEFAULT_LEVEL",
-    "LEVEL_KEY",
-    "LogCommit",
-    "LogFile",
-    "LogMetadata",
-    "LogProtocol",
-    "live_files",
-]
-
 DEFAULT_LEVEL = "Serializable"
 """Isolation level of a table without one in its properties (DeltaConfig.scala, ISOLATION_LEVEL)."""
 LEVEL_KEY = "delta.isolationLevel"

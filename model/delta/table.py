@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.data_file import File, FileKey
     from isolitmus.model.sql.values import Row, Rows
 
-__all__ = ["TableState", "widen_row"]
-
 
 @dataclass(frozen=True, slots=True)
 class TableState:

@@ -37,23 +37,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = [
-    "FLIPPED",
-    "NEGATED",
-    "can_fail",
-    "columns_in",
-    "holds",
-    "is_cast_removed",
-    "may_be_optimized",
-    "may_hold",
-    "normalize",
-    "remove_cast",
-    "strict_columns",
-    "strict_leaves",
-    "unmodelled_query_rewrite",
-    "unmodelled_rewrite",
-]
-
 LENIENT = (*ex.CONDITIONAL, "concat", "greatest", "least")
 """Functions that Spark does not know to be NULL if one operand is."""
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = ["File", "FileKey", "RawFile", "Stats", "TableRow"]
-
 FileKey = tuple[str, str | None]
 """Path of a file and name of its deletion vector."""
 

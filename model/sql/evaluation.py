@@ -52,19 +52,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = [
-    "FUNCTIONS",
-    "Function",
-    "calculate",
-    "evaluate",
-    "kleene_and",
-    "kleene_or",
-    "like_pattern",
-    "like_prefix",
-    "may_fail",
-    "sum_values",
-]
-
 QUOTIENT = Context(prec=160)
 """Precision that suffices to round a quotient of decimals as if it were exact."""
 LAST_DIGIT = Decimal(1).scaleb(-38)

@@ -19,31 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Value
 
-__all__ = [
-    "CONDITIONAL",
-    "TRUE",
-    "Aggregate",
-    "And",
-    "Arithmetic",
-    "Call",
-    "ColumnRef",
-    "Compare",
-    "Const",
-    "Expr",
-    "In",
-    "IsNull",
-    "Negate",
-    "Not",
-    "Opaque",
-    "Or",
-    "Parameter",
-    "Subquery",
-    "conjuncts",
-    "map_columns",
-    "subqueries",
-    "walk",
-]
-
 CompareOp = Literal["=", "<>", "<", "<=", ">", ">="]
 ArithmeticOp = Literal["+", "-", "*", "%"]
 AggregateName = Literal["count", "sum", "min", "max"]

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.values import Value
 
-__all__ = ["MOST_TRIES", "OpenQuestion", "TriedAnswers", "choose", "enumerate_choices"]
-
 Done = TypeVar("Done")
 MOST_TRIES = 2_000
 """Maximum number of runs."""

@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.expression import ColumnRef, Expr
     from isolitmus.model.sql.schema import Schema
 
-__all__ = [
-    "Branch",
-    "JoinKind",
-    "JoinSource",
-    "Joined",
-    "Origin",
-    "Query",
-    "Resolved",
-    "Select",
-    "Values",
-    "items_of",
-    "source_tables",
-    "unknown_parts",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Values:

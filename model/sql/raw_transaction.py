@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.query import Query
     from isolitmus.model.sql.values import Row
 
-__all__ = [
-    "OPERATIONS",
-    "Application",
-    "Filter",
-    "InPartitions",
-    "LogOperation",
-    "MetadataChange",
-    "ProtocolChange",
-    "Raw",
-    "RawRead",
-    "Scan",
-    "WholeTable",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LogOperation:

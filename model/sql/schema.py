@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["Column", "GeneratedColumn", "Identity", "Index", "Schema"]
-
 
 @dataclass(frozen=True, slots=True)
 class Identity:

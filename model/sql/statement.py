@@ -19,47 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.query import Query
     from isolitmus.model.sql.schema import Column
 
-__all__ = [
-    "AddColumns",
-    "AddConstraint",
-    "Block",
-    "Change",
-    "Clone",
-    "ClusterBy",
-    "CommentColumn",
-    "Convert",
-    "Create",
-    "Definition",
-    "Delete",
-    "DropColumns",
-    "DropConstraint",
-    "DropFeature",
-    "DropNotNull",
-    "How",
-    "Insert",
-    "MatchedClause",
-    "Merge",
-    "NotMatchedClause",
-    "Optimize",
-    "Options",
-    "Read",
-    "RemoveMapping",
-    "RenameColumn",
-    "Replace",
-    "Restore",
-    "SetProperties",
-    "Statement",
-    "SyncIdentity",
-    "Truncate",
-    "UnsetProperties",
-    "Update",
-    "UpgradeUniform",
-    "Vacuum",
-    "altered_table",
-    "statements_of",
-    "untracked_queries",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SetProperties:

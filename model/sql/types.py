@@ -16,27 +16,6 @@ from isolitmus.model.errors import IsolitmusError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "ARITHMETIC_ERROR",
-    "BASE_TYPES",
-    "INTEGERS",
-    "NAMED_TYPES",
-    "RANGES",
-    "TYPES",
-    "UNNAMED",
-    "EvaluationError",
-    "Type",
-    "column_type",
-    "common_type",
-    "decimal_of",
-    "decimal_type",
-    "fit_integer",
-    "is_number",
-    "is_opaque",
-    "quotient_type",
-    "type_named",
-]
-
 Type = str
 """Element of TYPES, ``DECIMAL(p,s)``, or an opaque type of Spark."""
 TYPES: tuple[Type, ...] = ("INT", "BIGINT", "STRING", "DATE", "BOOLEAN", "DOUBLE", "TIMESTAMP")

@@ -29,22 +29,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
 
-__all__ = [
-    "NULL_PARTITIONS",
-    "Row",
-    "Rows",
-    "Value",
-    "cast_value",
-    "is_castable",
-    "literal",
-    "partition_value",
-    "rescale",
-    "show_row",
-    "sort_rows",
-    "store_value",
-    "to_json",
-]
-
 Value = int | str | bool | date | Decimal | float | None
 """Value; a timestamp is a datetime, which is a subclass of date."""
 Row = tuple[Value, ...]

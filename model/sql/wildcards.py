@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["wildcard_expression"]
-
 
 def wildcard_expression(text: str, many: str, one: str) -> str:
     """Return the regular expression of a text with wildcards, for ``fullmatch`` and DOTALL.

@@ -24,43 +24,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.errors import IsolitmusError
 
-__all__ = [
-    "CLAUSES",
-    "COLUMNS",
-    "DEEPEST",
-    "ENTRIES",
-    "HOME",
-    "INITS",
-    "LINE",
-    "RECORDING",
-    "ROWS",
-    "STATEMENTS",
-    "TEXT",
-    "TRANSACTIONS",
-    "Folder",
-    "decode_bytes",
-    "find_repository",
-    "from_utf_16",
-    "inner_values",
-    "is_deeper",
-    "is_delta_table",
-    "is_file",
-    "is_folder",
-    "is_link",
-    "is_there",
-    "open_file",
-    "paths_below",
-    "read_bytes",
-    "read_if_there",
-    "read_json",
-    "read_lines",
-    "read_small",
-    "read_text",
-    "real_path",
-    "real_place",
-    "shipped_files",
-]
-
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; ValueError if it has a key twice."""

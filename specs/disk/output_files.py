@@ -23,8 +23,6 @@ from isolitmus.specs.disk.input_files import find_repository, is_folder, real_pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FULL", "LineAppender", "Location", "only_writer", "write_error", "write_whole"]
-
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers that say that nothing more can be written, whatever the path is."""
 DEVICES = (Path("/dev"), Path("/dev/fd"))

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from isolitmus.model.sql.wildcards import wildcard_expression
 
-__all__ = ["matches_path"]
-
 
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:
     """Return whether a pattern matches a path, or with `below` a path or a folder above it.

@@ -28,16 +28,6 @@ from isolitmus.specs.disk.input_files import (
 if TYPE_CHECKING:
     from isolitmus.model.errors import IsolitmusError
 
-__all__ = [
-    "SqlPaths",
-    "check_inside",
-    "end_of_reading",
-    "escape",
-    "find_sql_paths",
-    "is_sql",
-    "read_inside",
-]
-
 FEW = 5
 """Folders that are named in a sentence."""
 

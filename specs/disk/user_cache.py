@@ -20,8 +20,6 @@ from isolitmus.specs.disk.output_files import write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["OwnFolder", "user_cache"]
-
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 OLD = 90 * 24 * 3600.0
 """Seconds after which a file that was not written anew is removed."""

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = [
-    "AnomalyTable",
-    "anomalies",
-    "anomalies_called",
-    "anomaly",
-    "anomaly_table",
-    "read_anomalies",
-    "tag_meanings",
-]
-
 FILE = HOME / "anomalies.toml"
 KINDS: tuple[TransactionKind, ...] = get_args(TransactionKind)
 TEXTS = ("title", "means", "source", "absent", "history", "heading", "no_run")

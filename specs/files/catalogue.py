@@ -16,45 +16,14 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped_files
 from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_catalogue import (
-    databricks_protocol,
-    every_level,
     format_of_file,
-    level,
-    levels,
-    meant_spec,
     name_text,
-    protocol,
-    protocol_names,
-    protocols,
-    related_protocols,
-    spec,
 )
 
 if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.scope import Scope
     from isolitmus.specs.files.spec_catalogue import NameOrPath
-
-__all__ = [
-    "databricks_protocol",
-    "every_level",
-    "history_names",
-    "level",
-    "levels",
-    "litmus",
-    "litmus_files",
-    "litmus_names",
-    "matrices",
-    "matrix",
-    "meant_spec",
-    "protocol",
-    "protocol_names",
-    "protocols",
-    "related_protocols",
-    "scope",
-    "scopes",
-    "spec",
-]
 
 HISTORY = re.compile(r"^\[history\]$", re.MULTILINE)
 """Line that identifies a shipped file as an abstract history."""

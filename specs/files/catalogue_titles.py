@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
     Describe = Callable[[str], "Description"]
 
-__all__ = [
-    "CATALOGUE",
-    "CatalogueKind",
-    "Description",
-    "litmus_by_tag",
-    "names_of_kind",
-    "of_files",
-    "tagged",
-    "titles_of_kind",
-]
-
 TAGS = re.compile(r"^tags *= *(\[[^\]]*\])", re.MULTILINE)
 QUOTED = re.compile(r'"([^"]*)"')
 TITLE = re.compile(r"^title *=.*$", re.MULTILINE)

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["CLIENT", "apply_confs", "conf_value", "read_client", "read_confs"]
-
 CLIENT = ("before", "let", "conf", "session", "app", "protocol")
 """Keys that every transaction may have."""
 PLAIN = ("sql", "let", "protocol")

@@ -4,7 +4,5 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["DELTA"]
-
 DELTA: Literal["delta"] = "delta"
 """Format of a file that names none."""

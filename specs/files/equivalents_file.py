@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.language.mutants import Mutant
 
-__all__ = ["equivalents", "equivalents_path", "read_equivalents"]
-
 
 def equivalents_path(spec: Spec) -> Path | None:
     """Return the file with the arguments on a spec's mutants, or None.

@@ -31,14 +31,6 @@ if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix, MatrixCase
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = [
-    "ExplorationEvidence",
-    "MatrixEvidence",
-    "edited_evidence",
-    "read_audit_file",
-    "write_audit_file",
-]
-
 OF_PLACE = ("a", "winner", "layout")
 CaseKey = tuple[str, MatrixPlace]
 """Protocol and place of a case."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.delta.conflict import ConflictException
 
-__all__ = ["NoConflict", "conflict_in", "read_pasted"]
-
 SHARED = {
     "DeltaConcurrentModificationException": "is the superclass of all conflicts",
     "java.util.ConcurrentModificationException": (

@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = [
-    "ExceptionTable",
-    "OtherError",
-    "WritingEngine",
-    "cause_shown_by",
-    "exception_of",
-    "exception_table",
-    "read_exceptions",
-]
-
 FILE = HOME / "exceptions.toml"
 TEXTS = ("title", "check", "place", "meaning", "retry", "retrying")
 ADVICE = (*TEXTS, "notes", "retries", "changes", "examples")

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.schema_versions import Tables
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["Expected", "read_expectation", "read_expectations"]
-
 KEYS = frozenset(
     (
         "outcome", "error_class", "log", "reads", "emitted", "waits", "tables", "versions",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from isolitmus.specs.files.toml_reader import Node
 
-__all__ = ["read_litmus"]
-
 MARKS = ("history", "schedule", "transactions")
 """Keys that identify a litmus test: each has one of them, and no other TOML file read here has any.
 """

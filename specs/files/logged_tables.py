@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.log import LogProtocol
     from isolitmus.model.sql.types import Type
 
-__all__ = [
-    "LENGTH",
-    "MAPPING",
-    "NotModelled",
-    "declared_properties",
-    "logged_type",
-]
-
 MAPPING = "delta.columnMapping."
 LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 OF_DELTA = (f"{MAPPING}maxColumnId", *WITH_ROW_TRACKING)

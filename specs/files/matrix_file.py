@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.litmus import Litmus
 
-__all__ = ["matrix_litmus", "read_matrix"]
-
 OF_LAYOUT = ("winner", "partitioned_by", "clustered_by", "properties", "rows_per_file")
 PARTITIONS = (0, 1)
 NEW = (100, 200)

@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node, TomlTable
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = [
-    "RAW_KEYS",
-    "read_app",
-    "read_raw",
-    "read_raw_table",
-    "read_target",
-    "refuse_raw_combination",
-]
-
 RAW_KEYS = (
     "reads",
     "adds",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["Tables", "only_add_columns", "reachable_tables", "resolve_late"]
-
 Tables = Mapping[str, Schema]
 
 

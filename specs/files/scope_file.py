@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["SCOPE", "read_scope", "replace_jobs"]
-
 SCOPE: frozenset[Feature] = frozenset({"a scope"})
 """Feature that statements and tables of a scope must be compatible with."""
 

@@ -32,22 +32,6 @@ if TYPE_CHECKING:
     SpecLike: TypeAlias = Spec | NameOrPath
     """Spec, its name, or the path of its file."""
 
-__all__ = [
-    "databricks_protocol",
-    "every_level",
-    "format_of_file",
-    "level",
-    "levels",
-    "meant_spec",
-    "name_text",
-    "protocol",
-    "protocol_names",
-    "protocols",
-    "read_levels",
-    "related_protocols",
-    "spec",
-]
-
 PUBLISHED = "published"
 """Folder of the levels that are checked only if named."""
 EDITION = re.compile(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import Clause, Spec
 
-__all__ = ["PACKAGE", "read"]
-
 
 def _find(wanted: str, beside: Path | None) -> Path:
     """Return an included file of the package or beside a spec, within the spec's repository."""

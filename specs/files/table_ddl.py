@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.files.toml_reader import TomlTable
 
-__all__ = ["TableDeclaration", "read_ddl", "table_ddl"]
-
 SILENT = (
     exp.NotNullColumnConstraint,
     exp.CommentColumnConstraint,

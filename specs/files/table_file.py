@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["HEAP", "read_indexes", "read_plan", "read_scan", "read_table", "read_tables"]
-
 HEAP = "heap"
 """Name of a scan without an index: in the order in which the rows were inserted."""
 SUBQUERIES = ("once", "each")

@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["build_litmus", "set_clock"]
-
 STATED = ("table", "tables", "transactions", "postconditions")
 """Keys that contain statements."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
 
-__all__ = ["NAME", "Node", "Source", "TomlTable", "read_head", "read_toml", "show_value"]
-
 TomlTable = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 PART = re.compile(r"""\"[^"]*\"|'[^']*'|[A-Za-z0-9_-]+""")

@@ -53,20 +53,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = [
-    "TransactionContext",
-    "apply_session_confs",
-    "each_transaction",
-    "read_format",
-    "read_sequence",
-    "read_sequences",
-    "read_sql",
-    "read_transactions",
-    "read_write",
-    "refuse_sequence",
-    "widen_context",
-]
-
 
 def read_format(document: Node) -> Format:
     """Return the format that a file names; Delta by default."""

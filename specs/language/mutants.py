@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import BinaryOp, CatExpr, Clause, Spec
     from isolitmus.specs.language.parser import Library
 
-__all__ = ["Mutant", "make_mutants"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mutant(ReadableRepr):

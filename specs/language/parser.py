@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
     Node = Tree[Token] | Token
 
-__all__ = ["ALONE", "Library", "SpecText", "read"]
-
 HERD_WORDS = {
     "rec": "recursive definitions",
     "and": "recursive definitions",

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.spec import CatExpr, Spec
 
-__all__ = ["expr_text", "spec_text"]
-
 LOOSE = {"|": 0, ";": 1, "\\": 2, "&": 3}
 """Precedence of operators, the loosest first."""
 POSTFIX, ATOM = 4, 5

@@ -27,20 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Never
 
-__all__ = [
-    "ACTIONS",
-    "FEATURES",
-    "Checkpoint",
-    "NotAnAction",
-    "build_commit",
-    "find_checkpoints",
-    "metadata_fields",
-    "parse_action",
-    "read_file_action",
-    "read_metadata_action",
-    "read_protocol_action",
-]
-
 ACTIONS = ("add", "remove", "cdc", "txn", "metaData", "protocol", "commitInfo", "domainMetadata")
 """Actions of a commit (PROTOCOL.md, "Actions")."""
 

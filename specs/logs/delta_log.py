@@ -40,14 +40,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.delta.log import LogCommit, LogFile, LogMetadata, LogProtocol
 
-__all__ = [
-    "DeltaLog",
-    "commits_since",
-    "has_version",
-    "latest_version",
-    "open_log",
-]
-
 REMOTE = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+:/")
 """Address of an object store, as in a path."""
 COMMIT = re.compile(r"\d{20}\.json")

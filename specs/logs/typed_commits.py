@@ -16,8 +16,6 @@ from msgspec import UNSET, Struct, UnsetType
 from isolitmus.model.delta.log import LogCommit, LogFile
 from isolitmus.specs.disk.input_files import DEEPEST
 
-__all__ = ["decode_commit"]
-
 LONG = 4300
 """Most digits of a number that Python reads."""
 DIGITS = re.compile(rb"\d{%d}" % (LONG + 1))

@@ -21,8 +21,6 @@ from isolitmus.model.registry import Registry
 if TYPE_CHECKING:
     from isolitmus.model.engine import Engine
 
-__all__ = ["ENGINES", "engine_named", "engines", "install_engine", "offer"]
-
 ALIASES = {"deltalake-1.6.6": "deltalake"}
 """Other names of built-in engines."""
 

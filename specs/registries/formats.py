@@ -18,8 +18,6 @@ from isolitmus.model.registry import Registry
 if TYPE_CHECKING:
     from isolitmus.model.format import Format
 
-__all__ = ["FORMATS", "format_named", "formats", "log_of_format", "offer"]
-
 LOGS = {"databricks": "delta", "delta-rs": "delta"}
 """Log of each built-in format whose log is not named after it; known without importing them."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Rows, Value
 
-__all__ = ["TooManyRows", "bind_parameters", "scalar_value"]
-
 
 class TooManyRows(EvaluationError):
     """Query for a parameter that returns more than one row."""

@@ -29,35 +29,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.statement import Statement
 
-__all__ = [
-    "ATTEMPTS",
-    "AUTO_MERGE",
-    "CONFS",
-    "EMPTY_COMMITS",
-    "EMPTY_TEXTS",
-    "JOB_CONFS",
-    "LAYOUT",
-    "LEVELS",
-    "MADE",
-    "OVERWRITE_MODE",
-    "RESOLUTION",
-    "SET",
-    "SETTABLE",
-    "SEVERAL",
-    "SHUFFLES",
-    "SKIPPING",
-    "STRICT_FEATURES",
-    "UPGRADED",
-    "VACUUM_LOGGING",
-    "conf_problem",
-    "deletion_vectors_conf",
-    "is_dynamic_overwrite",
-    "misspelled_property",
-    "retention_problem",
-    "unmodelled_property",
-    "with_overwrite_mode",
-]
-
 SET = re.compile(r"(?i)\s*SET\s+(?P<key>[\w.]+)\s*=\s*(?P<value>[^\s;]+)\s*")
 """Pattern of the statement that sets a session setting."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"

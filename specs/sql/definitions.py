@@ -36,19 +36,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = [
-    "INIT",
-    "RESERVED",
-    "TABLE",
-    "DefinitionReader",
-    "check_condition",
-    "listed_columns",
-    "property_pairs",
-    "property_parameters",
-    "restored_version",
-    "with_any_version",
-]
-
 TABLE = r"(?:`?\w++`?\s*+\.\s*+)*+`?(?P<table>\w+)`?"
 """Name of a table, perhaps with those of its catalog and database, which are ignored."""
 ALTER = re.compile(

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.source_text import NameScope
 
-__all__ = ["arithmetic_type", "read_expression", "sum_type"]
-
 COMPARISONS: Mapping[type[exp.Expr], ex.CompareOp] = {
     exp.EQ: "=",
     exp.NEQ: "<>",

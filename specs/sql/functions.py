@@ -43,23 +43,6 @@ if TYPE_CHECKING:
 
     Reading = Callable[[exp.Expr, Type], ex.Expr]
 
-__all__ = [
-    "CAST_OF",
-    "GIVES",
-    "SIGNATURES",
-    "FunctionReader",
-    "coerce",
-    "decimal_operand",
-    "explicit_cast",
-    "is_complex",
-    "is_nondeterministic",
-    "is_random",
-    "is_untyped_null",
-    "operand_type",
-    "read_number",
-    "unify_types",
-]
-
 CAST_OF = "cast of"
 """Key in a node's ``meta``: source and target type of the cast that Spark applies to its value."""
 GIVES = "gives"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = ["VerbReader", "verb_condition"]
-
 RETENTION = 168
 """Default retention of files by VACUUM in hours (delta.deletedFileRetentionDuration)."""
 

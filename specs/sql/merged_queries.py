@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["is_every_column", "merge_source"]
-
 PLAIN = ("expressions", "from_", "where", "with_")
 """Parts of a query that selects rows of one source."""
 UNMERGED = (

@@ -21,25 +21,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = [
-    "BLANK",
-    "CLOCKS",
-    "any_version",
-    "bind_text",
-    "bound_literals",
-    "count_in_text",
-    "is_unnamed",
-    "marked_version",
-    "one_line",
-    "parameter_places",
-    "parameters",
-    "place_versions",
-    "spark_literal",
-    "strip_end",
-    "tables_by_path",
-    "with_markers",
-]
-
 CLOCKS = ("current_date()", "current_timestamp()")
 """Functions that have one value in a statement, without declaration."""
 SAME = {"now": "current_timestamp", "curdate": "current_date"}

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from isolitmus.specs.sql.syntax import Syntax
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = ["REFUSED", "JoinReader", "QueryReader", "aggregates"]
-
 VAGUE = ("distinct", "having", "qualify", "limit", "offset")
 """Clauses that remove rows from the result of a query, without changing the others."""
 UNMODELLED = "in a query plan is not modelled"

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sqlglot import Token
     from sqlglot.expressions import Expr
 
-__all__ = ["parse_one", "parse_sql", "quiet_logging"]
-
 LITERAL = re.compile(
     r"""(?P<skip>--[^\n]*|/\*.*?(?:\*/|\Z)|`[^`]*`|(?<!\w)r'[^']*'|(?<!\w)r"[^"]*")"""
     r"""|(?P<text>'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+")|['"].*""",

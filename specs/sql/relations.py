@@ -26,26 +26,6 @@ from isolitmus.specs.sql.syntax import without_evolution
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "FORMATS",
-    "NAME",
-    "DefinedRelation",
-    "RelationName",
-    "RelationScans",
-    "SqlSession",
-    "definition_of",
-    "dropped_view",
-    "find_scans",
-    "hide_pieces",
-    "is_use",
-    "name_of_node",
-    "relation_name",
-    "target_node",
-    "text_tree",
-    "used_schema",
-    "with_schema",
-]
-
 PART = r"(?:`(?:[^`]|``)*`|[\w$]+)"
 NAME = rf"{PART}(?:\s*\.\s*{PART})*"
 """Name of a relation, perhaps with a schema and a catalog."""

@@ -33,16 +33,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Schema
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = [
-    "InsertReader",
-    "MergeReader",
-    "RowsReader",
-    "StoringReader",
-    "complete_row",
-    "is_default",
-    "is_star_clause",
-]
-
 
 class StoringReader(JoinReader):
     """Translator of values that are stored into a table's columns."""

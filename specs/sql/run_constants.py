@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.source_text import SqlText
 
-__all__ = [
-    "constant_type",
-    "is_run_constant",
-    "run_constant",
-    "stored_constant",
-    "unnamed_parameters",
-]
-
 DATES = (
     exp.AddMonths, exp.CurrentDate, exp.DateFromUnixDate, exp.DateTrunc, exp.LastDay, exp.NextDay,
     exp.TsOrDsAdd, exp.TsOrDsToDate,

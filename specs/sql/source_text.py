@@ -31,17 +31,6 @@ if TYPE_CHECKING:
         ["NameScope", Literal["exists", "in", "scalar"], exp.Expr], ex.Subquery
     ]
 
-__all__ = [
-    "NameScope",
-    "Side",
-    "SqlText",
-    "TextPart",
-    "errors_as_written",
-    "errors_in_file",
-    "locate_error",
-    "refuse_other_arguments",
-]
-
 
 class TextPart(NamedTuple):
     """Part of a parsed text, with its place in the text as written."""

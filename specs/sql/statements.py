@@ -32,19 +32,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.specs.sql.unsupported_pairs import Feature
 
-__all__ = [
-    "LateOrigin",
-    "RefusedPart",
-    "alters_columns",
-    "read_statement",
-    "refused_part",
-    "resolve",
-    "resolve_again",
-    "syntax_of",
-    "tables_named",
-]
-
-
 KINDS = statement_readers(
     InsertReader,
     RowsReader,

@@ -39,19 +39,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Value
 
-__all__ = [
-    "UNFORESEEN",
-    "StatementReader",
-    "Syntax",
-    "desugar",
-    "resolves",
-    "statement_readers",
-    "to_portable_sql",
-    "well_formed",
-    "without_evolution",
-]
-
-
 SUGAR = (exp.Insert, exp.Select, exp.Between, exp.Case, exp.If, exp.NullSafeEQ, exp.Nullif)
 """Classes of nodes that `desugar` may change; INSERT and SELECT for a part of them."""
 

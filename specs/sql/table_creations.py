@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.schema import Column, Schema
     from isolitmus.specs.sql.syntax import Syntax
 
-__all__ = [
-    "TableCreationReader",
-    "creation_query",
-    "select_of",
-    "without_location",
-]
-
 HEAD = (
     r"\s*(?P<how>CREATE(?:\s+OR\s+REPLACE)?|REPLACE)\s+TABLE\s+(?P<unless>IF\s+NOT\s+EXISTS\s++)?"
     + TABLE

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolitmus.model.sql.data_file import RawFile
     from isolitmus.model.sql.schema import Schema
 
-__all__ = ["APART", "Feature", "features_of", "refuse_together"]
-
 Feature = str
 """Feature of a statement, a client, a table, a schedule, …, in words."""
 OUTSIDE = "is outside the SQL that isolitmus models"

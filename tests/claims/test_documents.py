@@ -16,8 +16,9 @@ from isolitmus.claims.claim_evaluation import answer_from_figures, cell_places, 
 from isolitmus.claims.claim_words import CELLS, cell_table, documents_pages
 from isolitmus.claims.claims_file import claims
 from isolitmus.model.matrix import LETTERS
-from isolitmus.specs.files.catalogue import matrix, protocols
+from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.evidence_files import MatrixEvidence
+from isolitmus.specs.files.spec_catalogue import protocols
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

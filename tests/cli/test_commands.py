@@ -14,7 +14,7 @@ import pytest
 from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import litmus
-from isolitmus.specs.files.catalogue import levels, protocols, related_protocols
+from isolitmus.specs.files.spec_catalogue import levels, protocols, related_protocols
 from isolitmus.specs.registries.engines import ENGINES, engine_named
 
 

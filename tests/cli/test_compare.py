@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from isolitmus.specs.files.catalogue import levels
+from isolitmus.specs.files.spec_catalogue import levels
 
 SERIALIZABLE = """"Mine"
 (* Mine. *)

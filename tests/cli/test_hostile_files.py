@@ -17,8 +17,9 @@ from isolitmus.model.errors import LogError, SpecError, printable
 from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.disk.input_files import paths_below, read_lines
 from isolitmus.specs.disk.output_files import write_whole
-from isolitmus.specs.files.catalogue import matrix, protocols, spec
+from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
+from isolitmus.specs.files.spec_catalogue import protocols, spec
 from isolitmus.specs.files.spec_reader import read
 
 PAIR = (

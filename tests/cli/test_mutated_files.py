@@ -31,8 +31,9 @@ from isolitmus.jobs.readers.workload_sources import workload
 from isolitmus.jobs.sql.invariant_text import read_invariants_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, printable
-from isolitmus.specs.files.catalogue import matrix, protocols
+from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
+from isolitmus.specs.files.spec_catalogue import protocols
 
 HOME, EVIDENCE = Path(package.__file__).parent, Path(conformance.__file__).parent / "evidence"
 TRIES = settings.default.max_examples

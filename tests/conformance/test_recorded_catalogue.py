@@ -21,8 +21,9 @@ from isolitmus.databases import derby
 from isolitmus.model.errors import EngineUnavailable, LitmusError, Refused, UndeterminedError
 from isolitmus.model.matrix import outcome_letter
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.files.catalogue import matrix, protocols
+from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.evidence_files import MatrixEvidence
+from isolitmus.specs.files.spec_catalogue import protocols
 
 NOT_EXECUTED = (Refused, UndeterminedError)
 """A statement that the engine does not have, or for which it takes another index than the test

@@ -17,7 +17,8 @@ from catalogue_runs import RecordedRuns
 from isolitmus.checker.execution.run_result import RunResult
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus
-from isolitmus.specs.files.catalogue import litmus_names, protocols
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.spec_catalogue import protocols
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "locking-engines.md"
 TESTS = litmus_names("locking")

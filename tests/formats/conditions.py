@@ -6,8 +6,6 @@ What it was observed to do with them is recorded (``catalogue_runs``).
 
 from isolitmus.specs.files.litmus_file import read_litmus
 
-__all__ = ["ADDED", "GONE", "concurrent", "condition_tests"]
-
 INITS = [
     "(1, '3', DATE '2026-01-01', TIMESTAMP '2026-01-01 10:00:00.123456', 1.50, 0.5)",
     "(2, '12', DATE '2026-01-02', TIMESTAMP '2026-01-02 00:00:00', 2.25, 1.5)",

@@ -28,9 +28,10 @@ from isolitmus.model.relation import Relation
 from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.vocabulary import RELATIONS, SETS
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
+from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.files.spec_catalogue import levels, protocols
 from isolitmus.specs.files.toml_reader import read_toml
 from isolitmus.specs.language import parser as cat
 from isolitmus.specs.sql.statements import read_statement

@@ -14,8 +14,8 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.errors import LitmusError, UndeterminedError, UnknownName
 from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.disk.input_files import HOME
-from isolitmus.specs.files.catalogue import protocols
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import protocols
 from isolitmus.specs.files.spec_reader import read
 
 TABLE = """

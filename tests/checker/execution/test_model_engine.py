@@ -30,8 +30,8 @@ from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
-from isolitmus.specs.files.catalogue import protocols
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import protocols
 from isolitmus.specs.sql.statements import read_statement
 
 ROWS = st.lists(

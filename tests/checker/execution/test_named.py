@@ -26,7 +26,8 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName
 from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, scope, spec
-from isolitmus.specs.files.catalogue import matrix, protocol_names
+from isolitmus.specs.files.catalogue import matrix
+from isolitmus.specs.files.spec_catalogue import protocol_names
 
 MINE = '"Mine" empty [Aborted] ; wr as no-aborted-read acyclic wr as order'
 

@@ -11,8 +11,9 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.model.errors import SqlError
 from isolitmus.model.sql.schema import Column, Schema
 from isolitmus.model.sql.types import EvaluationError
-from isolitmus.specs.files.catalogue import litmus, protocol
+from isolitmus.specs.files.catalogue import litmus
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import protocol
 from isolitmus.specs.sql.statements import read_statement
 from isolitmus.specs.sql.syntax import PARSED
 

@@ -23,7 +23,7 @@ from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.files.catalogue import litmus_names as shipped
-from isolitmus.specs.files.catalogue import protocols
+from isolitmus.specs.files.spec_catalogue import protocols
 
 
 class Tables:

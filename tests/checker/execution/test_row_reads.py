@@ -15,8 +15,8 @@ from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.relation import bits
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, spec
-from isolitmus.specs.files.catalogue import levels, protocols
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import levels, protocols
 from isolitmus.specs.files.spec_reader import read
 
 OF_SNAPSHOTS = ["read-committed", "read-atomic", "causal", "prefix-consistency"]

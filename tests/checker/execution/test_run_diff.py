@@ -19,9 +19,9 @@ from isolitmus.checker.strategies import litmus_tests
 from isolitmus.model.litmus import Expectation, Litmus
 from isolitmus.model.run import Run, TransactionRun, same_bag
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.files.catalogue import levels, related_protocols
 from isolitmus.specs.files.catalogue import litmus_names as shipped
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import levels, related_protocols
 
 OF_THE_SIDES = {*BESIDE, "unread"}
 SCANS = {"emitted", "waits"}

@@ -34,7 +34,8 @@ from isolitmus.model.relation import Relation
 from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import litmus, scope, spec
-from isolitmus.specs.files.catalogue import levels, litmus_names, related_protocols
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.spec_catalogue import levels, related_protocols
 from isolitmus.specs.files.spec_reader import read
 
 SHIPPED = [*levels(), *related_protocols(), "databricks-write-serializable-newest"]

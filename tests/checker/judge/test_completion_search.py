@@ -20,7 +20,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import Limit
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Unknown
-from isolitmus.specs.files.catalogue import level, levels
+from isolitmus.specs.files.spec_catalogue import level, levels
 from isolitmus.specs.files.spec_reader import read
 
 BINDS = '"Mine" with ww from versions '

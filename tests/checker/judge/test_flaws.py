@@ -21,7 +21,7 @@ from isolitmus.histories.readers.plume import read_plume
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level
-from isolitmus.specs.files.catalogue import every_level
+from isolitmus.specs.files.spec_catalogue import every_level
 from isolitmus.specs.files.spec_reader import read
 
 FLAWED = {  # they say what was when, for the levels that ask

@@ -23,7 +23,7 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs
-from isolitmus.specs.files.catalogue import every_level, protocols, spec
+from isolitmus.specs.files.spec_catalogue import every_level, protocols, spec
 from isolitmus.specs.files.spec_reader import read
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]

@@ -14,7 +14,7 @@ from isolitmus.checker.strategies import histories
 from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
-from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.files.spec_catalogue import level
 from isolitmus.specs.files.spec_reader import read
 
 SER, WRITE_SER, SI = "serializable", "write-serializable", "snapshot-isolation"

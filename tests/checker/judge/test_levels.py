@@ -20,7 +20,8 @@ from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.model.spec import Fold
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.files.catalogue import level, litmus
+from isolitmus.specs.files.catalogue import litmus
+from isolitmus.specs.files.spec_catalogue import level
 from isolitmus.specs.files.spec_reader import read
 
 WEAK = ["read-committed", "read-atomic", "causal", "prefix-consistency", "update-serializable"]

@@ -16,7 +16,7 @@ from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level
 from isolitmus.specs.disk.input_files import shipped_files
-from isolitmus.specs.files.catalogue import every_level, levels
+from isolitmus.specs.files.spec_catalogue import every_level, levels
 
 BY = ("symbolic", "exhaustive")
 

@@ -12,7 +12,7 @@ from isolitmus.checker.sweeps.space import IDLE, RowContents, Space
 from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
 from isolitmus.specs import scope, spec
-from isolitmus.specs.files.catalogue import levels, protocols
+from isolitmus.specs.files.spec_catalogue import levels, protocols
 from isolitmus.specs.files.spec_reader import read
 
 IGNORE = [made for made in map(spec, (*levels(), *protocols("delta"))) if ignores_latecomers(made)]

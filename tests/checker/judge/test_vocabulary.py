@@ -18,7 +18,7 @@ from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.history import History
 from isolitmus.model.vocabulary import BASE, BINDERS, RELATIONS, SETS, TERMS, relations_of, sets_of
 from isolitmus.specs import litmus, protocol, scope
-from isolitmus.specs.files.catalogue import protocols
+from isolitmus.specs.files.spec_catalogue import protocols
 
 HISTORIES = {*relations_of("histories"), *sets_of("histories")}
 READS = {*relations_of("reads"), *sets_of("reads")}

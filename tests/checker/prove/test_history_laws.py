@@ -22,7 +22,7 @@ from isolitmus.model.history import History
 from isolitmus.model.spec import Fold
 from isolitmus.model.spec_algebra import unfold
 from isolitmus.specs import level
-from isolitmus.specs.files.catalogue import every_level
+from isolitmus.specs.files.spec_catalogue import every_level
 
 
 def broken(law, frame):

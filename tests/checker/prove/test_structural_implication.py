@@ -20,7 +20,8 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
-from isolitmus.specs.files.catalogue import every_level, level, litmus, litmus_names
+from isolitmus.specs.files.catalogue import litmus, litmus_names
+from isolitmus.specs.files.spec_catalogue import every_level, level
 from isolitmus.specs.files.spec_reader import read
 
 NAMES, SETS, NODES = ("so", "wr", "rw"), ("Writer", "Reader"), 3

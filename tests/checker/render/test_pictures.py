@@ -27,7 +27,8 @@ from isolitmus.model.reason import Edge
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.verdict import Violation
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.files.catalogue import litmus_names, related_protocols
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.spec_catalogue import related_protocols
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -16,7 +16,8 @@ from isolitmus.checker.render.verdicts import because, refusal_words, serial_wor
 from isolitmus.model.reason import Edge
 from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
+from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.spec_catalogue import levels, protocols
 from isolitmus.specs.language import parser as cat
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "words"

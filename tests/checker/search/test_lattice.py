@@ -22,8 +22,8 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import HistoryTest
 from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level, protocol
-from isolitmus.specs.files.catalogue import every_level, levels
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import every_level, levels
 from isolitmus.specs.files.spec_reader import read
 
 pytestmark = pytest.mark.slow

@@ -35,9 +35,10 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, litmus, protocol, spec
 from isolitmus.specs.disk.input_files import shipped_files
-from isolitmus.specs.files.catalogue import every_level, levels, litmus_names, protocols
+from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.equivalents_file import equivalents, read_equivalents
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import every_level, levels, protocols
 from isolitmus.specs.files.spec_reader import PACKAGE, read
 from isolitmus.specs.language.mutants import make_mutants
 from isolitmus.specs.language.printer import spec_text

@@ -12,8 +12,8 @@ from isolitmus.checker.search.portrait import portray
 from isolitmus.model.errors import SpecError
 from isolitmus.model.spec_algebra import conjunction, unfold, with_axioms
 from isolitmus.specs import level, protocol, spec
-from isolitmus.specs.files.catalogue import protocols, related_protocols
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import protocols, related_protocols
 
 APPEND, DELETE_READ = "ConcurrentAppendException", "ConcurrentDeleteReadException"
 

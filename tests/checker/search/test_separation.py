@@ -15,9 +15,9 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import litmus, protocol, scope, spec
-from isolitmus.specs.files.catalogue import levels, protocols, related_protocols
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
+from isolitmus.specs.files.spec_catalogue import levels, protocols, related_protocols
 from isolitmus.specs.files.spec_reader import read
 
 

@@ -10,7 +10,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed, Forbidden
-from isolitmus.specs.files.catalogue import level, protocol
+from isolitmus.specs.files.spec_catalogue import level, protocol
 from isolitmus.specs.files.spec_reader import read
 
 SI, SER = "snapshot-isolation", "serializable"

@@ -17,7 +17,7 @@ from isolitmus.cli.main import main
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
-from isolitmus.specs.files.catalogue import level, levels
+from isolitmus.specs.files.spec_catalogue import level, levels
 from isolitmus.specs.files.spec_reader import read
 
 LEVELS = [spec for spec in map(level, levels()) if spec.needs <= NAMES]

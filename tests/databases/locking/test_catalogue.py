@@ -18,8 +18,9 @@ from isolitmus.databases.locking.format import LOCKING
 from isolitmus.databases.locking.query_plans import scan_hints
 from isolitmus.model.errors import IsolitmusError, Refused
 from isolitmus.specs import level, litmus, protocol
-from isolitmus.specs.files.catalogue import levels, litmus_names, protocols
+from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.litmus_file import read_litmus
+from isolitmus.specs.files.spec_catalogue import levels, protocols
 from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.registries.formats import format_named
 

@@ -12,7 +12,7 @@ import pytest
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
-from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.files.spec_catalogue import level
 from isolitmus.specs.files.spec_reader import read
 
 AWDIT = Path(__file__).parents[4] / "shared" / "datasets" / "awdit-tests"

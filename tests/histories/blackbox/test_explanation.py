@@ -38,7 +38,8 @@ from isolitmus.histories.readers.blackbox_history import (
 from isolitmus.histories.readers.recorded_history import read_recorded
 from isolitmus.model.budget import Budget
 from isolitmus.model.verdict import Forbidden
-from isolitmus.specs.files.catalogue import level, levels, litmus
+from isolitmus.specs.files.catalogue import litmus
+from isolitmus.specs.files.spec_catalogue import level, levels
 
 
 def plume(*sessions):

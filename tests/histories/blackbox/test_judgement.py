@@ -32,7 +32,7 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import UnknownName
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
-from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.files.spec_catalogue import level
 
 AWDIT = Path(__file__).parents[4] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))

@@ -29,7 +29,7 @@ from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.operations import INITIAL as UNBORN
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
-from isolitmus.specs.files.catalogue import level
+from isolitmus.specs.files.spec_catalogue import level
 
 LEVELS = POLYNOMIAL + ORDERED
 KEYS = "xy"

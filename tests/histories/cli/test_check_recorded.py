@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isolitmus.histories.blackbox.check import ASKED
-from isolitmus.specs.files.catalogue import levels
+from isolitmus.specs.files.spec_catalogue import levels
 
 ELLE = """\
 {:index 0, :type :invoke, :process 0, :f :txn, :value [[:r :x nil] [:w :x 1]]}

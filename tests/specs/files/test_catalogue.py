@@ -19,17 +19,10 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.jobs.readers.workload_sources import workload
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol, scope
-from isolitmus.specs.files.catalogue import (
-    every_level,
-    history_names,
-    levels,
-    litmus_files,
-    litmus_names,
-    matrix,
-    protocols,
-)
+from isolitmus.specs.files.catalogue import history_names, litmus_files, litmus_names, matrix
 from isolitmus.specs.files.catalogue_titles import litmus_by_tag, names_of_kind, titles_of_kind
 from isolitmus.specs.files.exceptions_file import exception_table
+from isolitmus.specs.files.spec_catalogue import every_level, levels, protocols
 from isolitmus.specs.registries.engines import engine_named
 from isolitmus.specs.registries.formats import format_named, formats, log_of_format
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isolitmus.model.errors import SpecError, UnknownName
 from isolitmus.model.spec import Binary, Binder, Bracket, Label, Name, Unary
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
-from isolitmus.specs.files import catalogue
+from isolitmus.specs.files import spec_catalogue
 from isolitmus.specs.files.spec_reader import read
 from isolitmus.specs.language.printer import spec_text
 
@@ -205,7 +205,7 @@ def test_what_herd_has_and_we_lack_is_refused_by_name(text, column, feature):
 def test_include_looks_beside_the_file_then_in_the_package(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" include "parts.cat" acyclic part | depends as x')
     (tmp_path / "parts.cat").write_text('include "stdlib.cat"\nlet part = conflict \\ so')
-    spec = catalogue.spec(str(tmp_path / "mine.cat"))
+    spec = spec_catalogue.spec(str(tmp_path / "mine.cat"))
     assert spec.name == "mine"
     assert list(spec.definitions) == ["conflict", "depends", "part"]
     assert spec.needs == {"wr", "ww", "rw", "so"}
@@ -215,7 +215,7 @@ def test_an_error_in_an_included_file_names_that_file(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" include "parts.cat" acyclic part as x')
     (tmp_path / "parts.cat").write_text("(* parts *)\nlet part = wx")
     with pytest.raises(SpecError) as error:
-        catalogue.level(str(tmp_path / "mine.cat"))
+        spec_catalogue.level(str(tmp_path / "mine.cat"))
     assert str(error.value).startswith(f"{tmp_path / 'parts.cat'}:2:12: unknown relation 'wx'")
 
 
@@ -225,7 +225,7 @@ def test_an_included_file_that_is_no_text(tmp_path):
     with pytest.raises(
         SpecError, match=r"mine\.cat:1:16: cannot read .*parts\.cat: it is not UTF-8"
     ):
-        catalogue.spec(str(tmp_path / "mine.cat"))
+        spec_catalogue.spec(str(tmp_path / "mine.cat"))
 
 
 @pytest.mark.slow
@@ -240,34 +240,34 @@ def test_a_file_is_included_once(tmp_path):
         '"Mine" include "stdlib.cat" include "parts.cat" acyclic depends as x'
     )
     (tmp_path / "parts.cat").write_text('include "mine.cat" include "stdlib.cat"')
-    assert catalogue.spec(str(tmp_path / "mine.cat")).needs == {"wr", "ww"}
+    assert spec_catalogue.spec(str(tmp_path / "mine.cat")).needs == {"wr", "ww"}
 
 
 def test_shipped_specs_cite_their_source():
     def look(name):
-        spec = catalogue.spec(name)
+        spec = spec_catalogue.spec(name)
         assert spec.title
         assert spec.source
         assert spec.name == name
         assert {b.source: b.name for b in spec.binders}.items() <= BINDERS.items()
 
-    assert len(check_cases(look, catalogue.every_level() + catalogue.protocols())) > 70
+    assert len(check_cases(look, spec_catalogue.every_level() + spec_catalogue.protocols())) > 70
 
 
 def test_the_catalogue():
-    assert catalogue.levels() == sorted(catalogue.levels())
-    assert set(catalogue.levels()) >= {
+    assert spec_catalogue.levels() == sorted(spec_catalogue.levels())
+    assert set(spec_catalogue.levels()) >= {
         "serializable",
         "log-serializable",
         "write-serializable",
         "snapshot-isolation",
     }
-    assert set(catalogue.protocols()) >= {
+    assert set(spec_catalogue.protocols()) >= {
         "delta-serializable",
         "delta-write-serializable",
         "delta-snapshot-isolation",
     }
-    assert catalogue.level("serializable") is catalogue.spec("serializable")
+    assert spec_catalogue.level("serializable") is spec_catalogue.spec("serializable")
 
 
 @pytest.mark.parametrize(
@@ -286,16 +286,16 @@ def test_a_spec_uses_the_words_of_its_format(text, message):
 
 def test_a_protocol_without_a_format_is_of_delta_and_a_level_of_none(tmp_path):
     (tmp_path / "mine.cat").write_text('"Mine" empty unseen & ww as Mine')
-    assert catalogue.protocol(str(tmp_path / "mine.cat")).format == "delta"
-    assert {catalogue.level(name).format for name in catalogue.every_level()} == {None}
+    assert spec_catalogue.protocol(str(tmp_path / "mine.cat")).format == "delta"
+    assert {spec_catalogue.level(name).format for name in spec_catalogue.every_level()} == {None}
 
 
 @pytest.mark.parametrize(
     ("look", "name", "message"),
     [
-        (catalogue.level, "serialisable", "unknown level 'serialisable'; did you mean 'serializable'?"),
-        (catalogue.spec, "delta-serialisable", "unknown level or protocol 'delta-serialisable'; did you mean 'delta-serializable'?"),
-        (catalogue.protocol, "delta-serialzable", "unknown protocol 'delta-serialzable'; did you mean 'delta-serializable'?"),
+        (spec_catalogue.level, "serialisable", "unknown level 'serialisable'; did you mean 'serializable'?"),
+        (spec_catalogue.spec, "delta-serialisable", "unknown level or protocol 'delta-serialisable'; did you mean 'delta-serializable'?"),
+        (spec_catalogue.protocol, "delta-serialzable", "unknown protocol 'delta-serialzable'; did you mean 'delta-serializable'?"),
     ],
 )  # fmt: skip
 def test_unknown_names(look, name, message):
@@ -305,7 +305,7 @@ def test_unknown_names(look, name, message):
 
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(SpecError, match=r"cannot read .*gone\.cat: No such file"):
-        catalogue.spec(str(tmp_path / "gone.cat"))
+        spec_catalogue.spec(str(tmp_path / "gone.cat"))
 
 
 def test_a_runtime_is_read_with_the_spec_and_may_be_another():
@@ -333,7 +333,7 @@ def test_a_runtime_is_read_with_the_spec_and_may_be_another():
 )
 def test_a_protocol_on_a_runtime_that_is_none_is_refused(name, said):
     with pytest.raises((SpecError, UnknownName), match=re.escape(said)):
-        catalogue.protocol(name)
+        spec_catalogue.protocol(name)
 
 
 def test_sets_that_histories_name():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.search.lattice_search import compare
     from isolitmus.checker.search.separation import separate
     from isolitmus.checker.sweeps.table_sweep import sweep
-    from isolitmus.claims.claim_evidence import verify_claims as claims
+    from isolitmus.claims.claim_evidence import verify_claims
     from isolitmus.conformance.agreement import explore
     from isolitmus.conformance.delta.engine import replay
     from isolitmus.conformance.delta.session import open_session
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from isolitmus.pipeline.sweep_report import sum_tables as report
     from isolitmus.specs.files.catalogue import litmus, scope
     from isolitmus.specs.files.spec_catalogue import level, protocol, spec
-    from isolitmus.specs.registries.engines import install_engine as install
+    from isolitmus.specs.registries import install_engine as install
 
 __all__ = [
     "Budget",
@@ -42,7 +42,6 @@ __all__ = [
     "Litmus",
     "audit",
     "check",
-    "claims",
     "compare",
     "explain",
     "explore",
@@ -67,6 +66,7 @@ __all__ = [
     "separate",
     "spec",
     "sweep",
+    "verify_claims",
     "workload",
 ]
 
@@ -76,13 +76,12 @@ HOMES = {
     "Litmus": "model.litmus:Litmus",
     "audit": "checker.auditing.log_audit:audit",
     "check": "checker.checks.history_check:check",
-    "claims": "claims.claim_evidence:verify_claims",
     "compare": "checker.search.lattice_search:compare",
     "explain": "checker.auditing.diagnosis:explain",
     "explore": "conformance.agreement:explore",
     "export": "conformance.python_export:export_tests",
     "graph": "checker.execution.dependency_graph:graph",
-    "install": "specs.registries.engines:install_engine",
+    "install": "specs.registries:install_engine",
     "interleave": "conformance.racing.interleavings:interleave",
     "level": "specs.files.spec_catalogue:level",
     "lint": "jobs.lint.linter:lint_paths",
@@ -101,6 +100,7 @@ HOMES = {
     "separate": "checker.search.separation:separate",
     "spec": "specs.files.spec_catalogue:spec",
     "sweep": "checker.sweeps.table_sweep:sweep",
+    "verify_claims": "claims.claim_evidence:verify_claims",
     "workload": "jobs.readers.workload_sources:workload",
 }
 """Module and attribute behind each name."""
@@ -109,12 +109,10 @@ HOMES = {
 def __getattr__(name: str) -> object:
     if name not in HOMES:
         raise AttributeError(f"module 'isolitmus' has no attribute '{name}'")
-    from importlib import import_module
-
     import isolitmus.checker  # noqa: F401 - results can show themselves
+    from isolitmus.model.registry import load_part
 
-    module, _, attribute = HOMES[name].partition(":")
-    return getattr(import_module(f"isolitmus.{module}"), attribute)
+    return load_part(f"isolitmus.{HOMES[name]}", f"function '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ from isolitmus.specs import litmus
 from isolitmus.specs.files.catalogue import litmus_names, matrix
 from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.files.spec_catalogue import protocol
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 AT_ONCE = 1, 2, 3
 WARM = 60

@@ -30,7 +30,7 @@ from isolitmus.model.matrix import MatrixPlace
 from isolitmus.model.run import TOOK_EFFECT, TransactionRun
 from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.matrix_file import matrix_litmus
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

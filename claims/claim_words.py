@@ -123,6 +123,7 @@ def documents_pages(claims: Sequence[Claim], cells: str) -> Mapping[str, str]:
     folder = "results/documents"
     index = render_template(
         "documents_index.j2",
+        "isolitmus.claims",
         editions=EDITIONS,
         verdicts=VERDICTS,
         counts=Counter(claim.verdict for claim in claims),
@@ -138,6 +139,7 @@ def documents_pages(claims: Sequence[Claim], cells: str) -> Mapping[str, str]:
     ]
     editions = render_template(
         "documents_editions.j2",
+        "isolitmus.claims",
         pages=[*READ_IN_PART, *PAGES],
         in_part=READ_IN_PART,
         differing=differing,
@@ -145,11 +147,19 @@ def documents_pages(claims: Sequence[Claim], cells: str) -> Mapping[str, str]:
     pages = {
         "documents.md": index,
         f"{folder}/editions.md": editions,
-        f"{folder}/matrices.md": render_template("documents_matrices.j2", cells=cells),
+        f"{folder}/matrices.md": render_template(
+            "documents_matrices.j2", "isolitmus.claims", cells=cells
+        ),
     }
     for part, of in parts.items():
         pages[f"{folder}/{_slug(part)}.md"] = render_template(
-            "documents_part.j2", part=part, claims=of, shown=_shown, also=also, answered=_answered
+            "documents_part.j2",
+            "isolitmus.claims",
+            part=part,
+            claims=of,
+            shown=_shown,
+            also=also,
+            answered=_answered,
         )
     return pages
 

@@ -30,8 +30,8 @@ from isolitmus.specs.disk.input_files import read_text, shipped_files
 from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.expectations import Expected, read_expectation
 from isolitmus.specs.files.toml_reader import Source, show_value
-from isolitmus.specs.registries.engines import engines as engine_names
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import engines as engine_names
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

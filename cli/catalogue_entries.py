@@ -30,8 +30,7 @@ from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.anomaly_file import anomalies_called, anomaly
 from isolitmus.specs.files.catalogue_titles import CATALOGUE, names_of_kind, tagged
 from isolitmus.specs.files.exceptions_file import exception_of
-from isolitmus.specs.registries.engines import engine_named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import engine_named, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

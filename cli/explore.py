@@ -35,8 +35,7 @@ from isolitmus.model.exploration import EACH, split_batches
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.evidence_files import ExplorationEvidence
-from isolitmus.specs.registries.engines import engine_named
-from isolitmus.specs.registries.formats import format_named, formats
+from isolitmus.specs.registries import engine_named, format_named, formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

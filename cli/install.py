@@ -8,7 +8,7 @@ import typer
 
 from isolitmus.cli.options import Memory, Time, read_budget
 from isolitmus.cli.output import progress, say
-from isolitmus.specs.registries.engines import install_engine
+from isolitmus.specs.registries import install_engine
 
 
 def install(

@@ -35,8 +35,7 @@ from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.files.catalogue import matrix as read_matrix
 from isolitmus.specs.files.evidence_files import MatrixEvidence
 from isolitmus.specs.files.spec_catalogue import protocols
-from isolitmus.specs.registries.engines import engine_named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import engine_named, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -22,7 +22,7 @@ from isolitmus.specs import litmus
 from isolitmus.specs import protocol as read_protocol
 from isolitmus.specs.disk.input_files import is_folder
 from isolitmus.specs.files.catalogue import litmus_files
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

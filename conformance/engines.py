@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.model.errors import EngineUnavailable, IsolitmusError, Refused, TimeLimit
-from isolitmus.specs.registries.engines import engine_named, engines
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import engine_named, engines, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Sequence

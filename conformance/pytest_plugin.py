@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Raise a usage error for an unknown engine, before any test."""
     if config.getoption(OPTION) is None and config.getini(OPTION) == "model":
         return
-    from isolitmus.specs.registries.engines import engine_named
+    from isolitmus.specs.registries import engine_named
 
     try:
         for name in _engines(config):
@@ -96,7 +96,7 @@ class LitmusFile(_Sentence, pytest.File):
         from isolitmus.conformance.engines import refuse_format
         from isolitmus.model.litmus import Litmus
         from isolitmus.specs import litmus
-        from isolitmus.specs.registries.engines import engine_named
+        from isolitmus.specs.registries import engine_named
 
         test = litmus(str(self.path))
         if not isinstance(test, Litmus):
@@ -122,7 +122,7 @@ def _refuse_silence(test: Litmus, engine: str) -> None:
     """Raise IsolitmusError for a test that would have nothing to compare the model with."""
     from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
     from isolitmus.specs.files.spec_catalogue import protocols
-    from isolitmus.specs.registries.formats import format_named
+    from isolitmus.specs.registries import format_named
 
     known = protocols(format_named(test.format).log)
     if engine == MODEL and not any(name in test.expect for name in known):

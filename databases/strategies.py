@@ -41,7 +41,7 @@ from isolitmus.model.toml_text import inline_table, quoted, toml_list
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.files.table_file import HEAP
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

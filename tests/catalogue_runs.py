@@ -27,7 +27,7 @@ from isolitmus.databases.postgres.server import postgres_programs
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.catalogue import litmus_names
-from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries import engine_named
 
 EVIDENCE = Path(__file__).parents[1] / "conformance" / "evidence"
 

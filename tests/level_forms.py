@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.execution import Event
 from isolitmus.specs.files.defaults import DELTA
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

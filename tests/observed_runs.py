@@ -19,7 +19,7 @@ from pathlib import Path
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.run import Run, TransactionRun, Wait
-from isolitmus.specs.registries.engines import ENGINES
+from isolitmus.specs.registries import ENGINES
 
 PACKAGE = "isolitmus.conformance"
 

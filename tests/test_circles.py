@@ -16,7 +16,7 @@ from isolitmus.model.plugins import PLUGINS
 from isolitmus.model.reason import Reason
 
 ROOT = Path(isolitmus.model.__file__).parents[1]
-ROOMS = ("model", "specs", "checker", "conformance", "pipeline", "cli")
+ROOMS = [path.parent.name for path in ROOT.glob("*/py.typed")]
 
 
 def modules():
@@ -67,7 +67,7 @@ def test_what_renders_a_result_takes_such_a_result(kind, form):
 
 def test_every_result_has_what_renders_it():
     for name, _ in modules():
-        if name.startswith("isolitmus.checker."):
+        if not name.startswith("isolitmus.cli"):
             importlib.import_module(name)
     for base, form in ((TextResult, "text"), (PageResult, "html")):
         results = {result.__name__ for result in base.__subclasses__()}

@@ -26,7 +26,7 @@ from isolitmus.model.vocabulary import RELATIONS
 from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import matrices, matrix
 from isolitmus.specs.files.evidence_files import ExplorationEvidence
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)

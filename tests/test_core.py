@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -33,7 +34,8 @@ PACKAGES = {"isolitmus", "isolitmus.checker", "isolitmus.model", "isolitmus.spec
 RECORDED = (
     "isolitmus.histories.blackbox", "isolitmus.checker.checks", "isolitmus.checker.render",
     "isolitmus.cli", "isolitmus.histories.readers.blackbox_history", "isolitmus.model.records",
-    "isolitmus.pipeline.result_table", "isolitmus.specs.disk.input_files",
+    "isolitmus.histories.sources", "isolitmus.model.plugins", "isolitmus.model.registry",
+    "isolitmus.specs.registries", "isolitmus.specs.disk.input_files",
     "isolitmus.specs.disk.output_files", "isolitmus.specs.files.catalogue_titles",
     "isolitmus.histories.readers",
 )  # fmt: skip
@@ -179,15 +181,20 @@ def test_a_program_gives_the_parser_its_own_files(tmp_path):
 
 
 ROW = re.compile(r"^\| `(?P<file>[\w./]+)` \| (?P<lines>[\d,]+) \|", re.MULTILINE)
+"""Row of the first table. ISOLITMUS_UPDATE=1 writes the lines anew."""
 
 
 def test_what_the_page_says_first_is_short_and_there():
-    files = [(ROOT / row["file"], row["lines"]) for row in ROW.finditer(PAGE.read_text("utf-8"))]
-    counts = [len(file.read_text("utf-8").splitlines()) for file, _ in files]
-    assert len(files) > 8
-    assert sum(counts) <= FIRST
-    for (file, said), lines in zip(files, counts, strict=True):
-        assert abs(int(said.replace(",", "")) - lines) <= 10, f"{file} has {lines} lines"
+    def counted(row):
+        counts.append(len((ROOT / row["file"]).read_text("utf-8").splitlines()))
+        return f"| `{row['file']}` | {counts[-1]} |"
+
+    counts, page = [], PAGE.read_text("utf-8")
+    written = ROW.sub(counted, page)
+    if os.environ.get("ISOLITMUS_UPDATE"):
+        PAGE.write_text(written, "utf-8")
+        page = written
+    assert (len(counts) > 8, sum(counts) <= FIRST, page) == (True, True, written)
 
 
 def test_the_page_names_every_file_of_the_core():

@@ -34,7 +34,7 @@ from isolitmus.specs.disk import input_files as limits
 from isolitmus.specs.files.catalogue import litmus_names, matrices, scopes
 from isolitmus.specs.files.catalogue_titles import names_of_kind
 from isolitmus.specs.files.spec_catalogue import every_level, protocols
-from isolitmus.specs.registries.engines import engines
+from isolitmus.specs.registries import engines
 from isolitmus.specs.sql.configuration import MADE, SETTABLE
 from isolitmus.specs.sql.queries import UNMODELLED
 from isolitmus.specs.sql.statements import read_statement

@@ -5,6 +5,7 @@ After a wanted change: ISOLITMUS_UPDATE=1 pytest tests/test_picture.py draws it 
 """
 
 import os
+import re
 import tomllib
 from pathlib import Path
 
@@ -42,61 +43,92 @@ def test_the_picture_of_the_readme_is_what_the_tool_finds(runs, theme):
 
 
 def contracts():
-    """Return the layers of the code, top first, and for each its rooms, from the top to the bottom.
+    """Return the layers of the code, top first, each as folders side by side with their rooms.
 
-    A module without a room is left out, and so is the layer `cli`, whose modules are commands.
+    Rooms are rows from the top to the bottom. A module without a room is left out.
     """
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
     by_name = {one["name"]: one.get("layers", []) for one in tools["importlinter"]["contracts"]}
-    layers = [layer.removeprefix("isolitmus.") for layer in by_name["Arrows point one way"]]
-    rooms = {layer: [] for layer in layers}
+    rooms = {}
     for name, rows in by_name.items():
         if name.startswith("Rooms of the "):
-            layer = name.removeprefix("Rooms of the ")
-            packages = [[room.rpartition(".")[2] for room in row.split(" | ")] for row in rows]
-            rooms[layer] = [
-                [room for room in row if (ROOT / layer / room / "__init__.py").exists()]
-                for row in packages
+            folder = name.removeprefix("Rooms of the ")
+            packages = [
+                [room.rpartition(".")[2] for room in re.split(" [|:] ", row)] for row in rows
             ]
-    return [(layer, [row for row in rooms[layer] if row]) for layer in layers]
+            there = ([room for room in row if is_room(folder, room)] for row in packages)
+            rooms[folder] = [row for row in there if row]
+    layers = (row.split(" | ") for row in by_name["Arrows point one way"])
+    names = [[name.removeprefix("isolitmus.") for name in row] for row in layers]
+    return [{name: rooms[name] for name in row} for row in names]
+
+
+def is_room(folder, name):
+    return (ROOT / folder / name / "__init__.py").exists()
 
 
 HOLDS = {
+    "claims": "documents' claims",
+    "databases": "locks, Derby, PostgreSQL",
+    "histories": "of other tools",
+    "jobs": "predict, robust, lint",
+    "pipeline": "Spark at scale",
     "cli": "one file a command; options and output",
-    "pipeline": "sweeps, checks and audits as Spark jobs",
     "conformance": "real engines: run litmus tests, compare",
     "checker": "check, run, separate, compare, sweep, audit",
     "specs": "levels, protocols, litmus tests, and their readers",
     "model": "relation, graph, history, litmus test, run, spec",
 }
+CORE = {"judge", "language"}
 SIZE, ROW, GAP, LEFT = 12, 26, 6, 150
+PARTS = ("jobs", "databases", "histories", "pipeline", "claims")
+"""The parts from the left to the right, the one with most rooms first."""
+
+
+def boxes(rows, left, top):
+    """Yield the rooms of a folder as boxes, a row below another; those of the core are bold."""
+    for number, row in enumerate(rows):
+        x, y = left, top + number * (ROW + GAP)
+        for room in row:
+            width = text_width(room, SIZE) + 16
+            yield f'<rect class="node" x="{x:g}" y="{y}" width="{width:g}" height="{ROW}" rx="4"/>'
+            yield label(x + width / 2, y + 17, room, "name" if room in CORE else "digit")
+            x += width + GAP
 
 
 def layers_svg(theme):
-    """Draw each layer as a band with its rooms; whatever imports stands above what it imports."""
-    parts, y, right = [], 0, 520
-    found = contracts()
-    assert [layer for layer, _ in found] == [*HOLDS]
-    for layer, rows in found:
+    """Draw each layer as a band, and the parts above them side by side."""
+    (top, *below) = contracts()
+    assert {*top} == {*PARTS}
+    assert [*top, *(name for layer in below for name in layer)] == [*HOLDS]
+    deepest = max(map(len, top.values()))
+    parts, x, height = [], 0, 52 + deepest * (ROW + GAP)
+    for name in PARTS:
+        wide = [sum(text_width(room, SIZE) + 16 + GAP for room in row) for row in top[name]]
+        width = max(*wide, text_width(HOLDS[name], SIZE), text_width(name, 15)) + 20
+        parts.append(
+            f'<rect class="node" x="{x:g}" y="0" width="{width:g}" height="{height}" rx="6"/>'
+        )
+        parts.append(label(x + 12, 20, name, "name"))
+        parts.append(label(x + 12, 38, HOLDS[name], "edge-label"))
+        parts += boxes(top[name], x + 12, 48)
+        x += width + 10
+    right, y = round(x - 10), height + 14
+    for layer in below:
+        ((name, rows),) = layer.items()
         height = 32 + len(rows) * (ROW + GAP)
         parts.append(f'<rect class="node" x="0" y="{y}" width="{right}" height="{height}" rx="6"/>')
-        parts.append(label(12, y + 20, layer, "name"))
-        parts.append(label(LEFT, y + 20, HOLDS[layer], "edge-label"))
-        for number, row in enumerate(rows):
-            x, top = LEFT, y + 28 + number * (ROW + GAP)
-            for room in row:
-                width = text_width(room, SIZE) + 16
-                parts.append(
-                    f'<rect class="node" x="{x}" y="{top}" width="{width:g}" height="{ROW}" rx="4"/>'
-                )
-                parts.append(label(x + width / 2, top + 17, room, "digit"))
-                x += width + GAP
+        parts.append(label(12, y + 20, name, "name"))
+        parts.append(label(LEFT, y + 20, HOLDS[name], "edge-label"))
+        parts += boxes(rows, LEFT, y + 28)
         y += height + 14
     said = "; ".join(
-        f"{layer}: {', '.join(room for row in rows for room in row) or 'no rooms'}"
-        for layer, rows in found
+        f"{name}: {', '.join(room for row in rows for room in row) or 'no rooms'}"
+        for layer in (top, *below)
+        for name, rows in layer.items()
     )
-    return svg("Layers, each importing only from below", said, (0, 0, right, y), parts, theme)
+    title = "Parts above layers, each importing only from below"
+    return svg(title, said, (0, 0, right, y), parts, theme)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -108,8 +140,8 @@ def test_the_picture_of_the_layers_is_what_the_linter_checks(theme):
     assert path.read_text("utf-8") == drawn, "ISOLITMUS_UPDATE=1 draws it anew."
 
 
-def test_every_layer_with_rooms_shows_them():
-    rooms = {layer: {room for row in rows for room in row} for layer, rows in contracts()}
-    for layer in ("specs", "checker", "conformance"):
-        packages = {path.parent.name for path in (ROOT / layer).glob("*/__init__.py")}
-        assert rooms[layer] == packages
+def test_every_room_is_shown():
+    for layer in contracts():
+        for folder, rows in layer.items():
+            packages = {path.parent.name for path in (ROOT / folder).glob("*/__init__.py")}
+            assert {room for row in rows for room in row} == packages

@@ -145,7 +145,7 @@ def specs_to_check(asked: Sequence[str] | None, test: Litmus | HistoryTest | Non
     """Return the levels to check on a test or a table log; default: all levels of the catalogue."""
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.specs.files.spec_catalogue import levels, spec
-    from isolitmus.specs.registries.formats import format_named
+    from isolitmus.specs.registries import format_named
 
     if asked:
         return [spec(name) for name in asked if name not in NAMED_FORMS]

@@ -23,7 +23,7 @@ from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import Limit
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

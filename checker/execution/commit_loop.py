@@ -39,7 +39,7 @@ from isolitmus.model.sql.nondeterminism import OpenQuestion
 from isolitmus.model.sql.statement import Block, Delete, Insert, Merge, Read, Update, statements_of
 from isolitmus.model.sql.types import UNNAMED
 from isolitmus.specs.files.spec_catalogue import protocol as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -558,7 +558,7 @@ def is_unrecorded(form: Format, done: Effect, protocol: Spec) -> bool:
 
     >>> from isolitmus.checker.execution.commit_loop import execute
     >>> from isolitmus.specs import litmus, protocol
-    >>> from isolitmus.specs.registries.formats import format_named
+    >>> from isolitmus.specs.registries import format_named
     >>> done = execute(litmus("noop-delete-recorded")).events[-1].effect
     >>> delta = "delta-serializable", "delta-write-serializable"
     >>> [is_unrecorded(format_named("delta"), done, protocol(name)) for name in delta]

@@ -18,7 +18,7 @@ from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.catalogue import matrix as matrix_named
 from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.files.spec_catalogue import protocol as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

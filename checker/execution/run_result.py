@@ -52,7 +52,7 @@ from isolitmus.model.verdict import Forbidden, Unknown
 from isolitmus.specs.files.catalogue import litmus as named_litmus
 from isolitmus.specs.files.spec_catalogue import level, levels, protocol
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

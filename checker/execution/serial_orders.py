@@ -41,7 +41,7 @@ from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.execution import Event
 from isolitmus.model.run import same_bag
 from isolitmus.model.verdict import Allowed, Forbidden, Unknown, Violation
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

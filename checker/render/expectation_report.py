@@ -16,8 +16,7 @@ from isolitmus.model.run import SeveralRuns
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs import protocol
 from isolitmus.specs.files.spec_catalogue import protocols, related_protocols
-from isolitmus.specs.registries.engines import engine_named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import engine_named, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

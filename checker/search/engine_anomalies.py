@@ -20,7 +20,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs.files import catalogue, spec_catalogue
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -48,7 +48,7 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.verdict import Needs
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.spec_catalogue import spec as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

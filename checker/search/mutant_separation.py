@@ -36,7 +36,7 @@ from isolitmus.specs.files.spec_catalogue import protocol, protocols
 from isolitmus.specs.files.spec_catalogue import spec as named
 from isolitmus.specs.files.spec_reader import PACKAGE
 from isolitmus.specs.language.mutants import make_mutants
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -36,7 +36,7 @@ from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silenc
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.spec_catalogue import spec
 from isolitmus.specs.files.spec_catalogue import spec as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.spec_catalogue import spec
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

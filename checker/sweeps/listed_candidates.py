@@ -20,7 +20,7 @@ from isolitmus.checker.universes.schedules import ScheduledCandidate, casts
 from isolitmus.checker.universes.tables import search
 from isolitmus.model.errors import Limit
 from isolitmus.model.spec_algebra import without_silences
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -24,7 +24,7 @@ from isolitmus.model.execution import Effect, Event, RowRead
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.data_file import File, TableRow
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping

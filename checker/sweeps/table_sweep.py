@@ -30,7 +30,7 @@ from isolitmus.model.records import Records, Tabular
 from isolitmus.model.scope import LARGEST
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.spec_catalogue import spec as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -26,7 +26,7 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import history_names, litmus, litmus_names
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from isolitmus.checker.execution.serial_orders import SerialOrders

@@ -29,7 +29,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.model.sql.statement import Block
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

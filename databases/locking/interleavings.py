@@ -20,7 +20,7 @@ from isolitmus.model.display import TextResult
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -36,7 +36,7 @@ from isolitmus.model.errors import Disagreement, Refused
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.sql.statement import Update, statements_of
 from isolitmus.specs.files.catalogue import litmus, litmus_names
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -36,7 +36,7 @@ from isolitmus.model.errors import StepBeyond, UndeterminedError, WaitsForEver
 from isolitmus.model.run import SeveralRuns
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs.files.toml_reader import Source
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence

@@ -28,7 +28,7 @@ from isolitmus.model.sql.expression import IsNull, Not, walk
 from isolitmus.model.sql.query import source_tables
 from isolitmus.model.sql.statement import Insert, Merge
 from isolitmus.specs.files.spec_catalogue import protocol as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

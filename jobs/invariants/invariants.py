@@ -51,7 +51,7 @@ from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.sql.statement import Definition, DropColumns, RenameColumn, Restore
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

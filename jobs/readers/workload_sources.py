@@ -22,7 +22,7 @@ from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_pat
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
 from isolitmus.specs.files.catalogue_titles import Description, of_files
 from isolitmus.specs.files.spec_catalogue import databricks_protocol, protocol, protocols
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
 from isolitmus.specs.sql.syntax import Syntax

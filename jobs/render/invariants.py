@@ -235,6 +235,7 @@ def invariants_page(
     """Return the HTML page, without scripts or external resources, and with every text escaped."""
     return render_template(
         "invariants.html.j2",
+        "isolitmus.jobs.render",
         workload=answers[0].workload,
         answer=invariants_line(answers).removeprefix(f"{answers[0].workload.title}: "),
         invariants=invariants_shown(answers, repairs),

@@ -97,6 +97,7 @@ def lint_page(
         by_file.setdefault(path(one.finding.place), []).append(one)
     return render_template(
         "lint.html.j2",
+        "isolitmus.jobs.render",
         result=result,
         workload=result.workload,
         made=made,

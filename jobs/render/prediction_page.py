@@ -230,6 +230,7 @@ def prediction_page(
     )
     return render_template(
         "prediction.html.j2",
+        "isolitmus.jobs.render",
         prediction=prediction,
         workload=workload,
         made=made,

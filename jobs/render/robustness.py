@@ -451,6 +451,7 @@ def robust_page(
     later = [one for alike in proofs for one in alike[1:]]
     return render_template(
         "robust.html.j2",
+        "isolitmus.jobs.render",
         workload=answers[0].workload,
         answers=[one for one in answers if not any(one is other for other in later)],
         alike=first,

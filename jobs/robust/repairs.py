@@ -27,7 +27,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.sql.query import Values
 from isolitmus.model.sql.statement import Insert, Merge
 from isolitmus.specs.files.spec_catalogue import protocol as named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.statements import syntax_of
 
 if TYPE_CHECKING:

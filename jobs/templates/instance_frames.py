@@ -19,7 +19,7 @@ from isolitmus.checker.solver.smt import fast_z3
 from isolitmus.model.errors import SpecError
 from isolitmus.model.format import never_retries
 from isolitmus.model.spec import Fold
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.model.errors import UnknownName, near
 from isolitmus.model.registry import Registry
+from isolitmus.specs import registries
 from isolitmus.specs.disk.input_files import shipped_files
-from isolitmus.specs.registries import engines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,8 +131,8 @@ MATRICES = of_files("matrices", "lists of statements, each run against each othe
 ENGINES = CatalogueKind(
     "engines",
     "what can run litmus tests",
-    engines.ENGINES.names,
-    lambda name: engines.engine_named(name).title,
+    registries.ENGINES.names,
+    lambda name: registries.engine_named(name).title,
 )
 EXCEPTIONS = CatalogueKind(
     "exceptions",

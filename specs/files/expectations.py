@@ -16,7 +16,7 @@ from isolitmus.model.sql.statement import Read, statements_of
 from isolitmus.specs.disk.input_files import is_file, shipped_files
 from isolitmus.specs.files.spec_catalogue import protocol_names, read_levels
 from isolitmus.specs.files.toml_reader import show_value
-from isolitmus.specs.registries.engines import engines
+from isolitmus.specs.registries import engines
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -14,7 +14,7 @@ from isolitmus.specs.files.spec_catalogue import protocol_names
 from isolitmus.specs.files.table_file import read_scan, read_table, read_tables
 from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
 from isolitmus.specs.files.transaction_file import read_format, read_sequence
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
 from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_reader import read
-from isolitmus.specs.registries.formats import FORMATS, format_named, log_of_format
+from isolitmus.specs.registries import FORMATS, format_named, log_of_format
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -10,7 +10,7 @@ from isolitmus.specs.disk.input_files import HOME, is_there, read_text, real_pat
 from isolitmus.specs.disk.repository import end_of_reading, escape
 from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.language import parser
-from isolitmus.specs.registries.formats import format_named, formats
+from isolitmus.specs.registries import format_named, formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

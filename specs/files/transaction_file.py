@@ -31,7 +31,7 @@ from isolitmus.specs.files.raw_file import RAW_KEYS, read_raw, read_target, refu
 from isolitmus.specs.files.schema_versions import only_add_columns, reachable_tables, resolve_late
 from isolitmus.specs.files.table_file import read_plan
 from isolitmus.specs.files.toml_reader import NAME, show_value
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.configuration import OVERWRITE_MODE, SHUFFLES
 from isolitmus.specs.sql.parameters import parameters, strip_end
 from isolitmus.specs.sql.source_text import TextPart, errors_as_written

@@ -15,7 +15,7 @@ from isolitmus.conformance.engines import open_engine
 from isolitmus.model.errors import EngineUnavailable
 from isolitmus.specs import litmus
 from isolitmus.specs.files.spec_catalogue import levels, protocols, related_protocols
-from isolitmus.specs.registries.engines import ENGINES, engine_named
+from isolitmus.specs.registries import ENGINES, engine_named
 
 
 @pytest.mark.slow

@@ -25,8 +25,7 @@ from isolitmus.model.run import TransactionRun, Wait
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files import catalogue
 from isolitmus.specs.files.catalogue import matrix
-from isolitmus.specs.registries.engines import engine_named
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import engine_named, format_named
 
 TEXT = litmus("reorder").text
 FOREIGN = "[project]\nname = 'x'\n"

@@ -6,7 +6,7 @@ from isolitmus.checker import run
 from isolitmus.conformance.agreement import describe_differences, explore
 from isolitmus.conformance.delta.engine import DELTA, open_delta
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 
 @pytest.mark.spark

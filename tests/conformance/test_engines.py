@@ -10,9 +10,8 @@ from isolitmus.conformance import engines
 from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import Refused
 from isolitmus.specs import litmus, protocol
-from isolitmus.specs.registries import engines as known
-from isolitmus.specs.registries.engines import ENGINES
-from isolitmus.specs.registries.formats import FORMATS, format_named
+from isolitmus.specs import registries as known
+from isolitmus.specs.registries import ENGINES, FORMATS, format_named
 
 REORDER, UNDER = litmus("reorder"), protocol("delta-serializable")
 
@@ -61,10 +60,10 @@ def test_a_test_of_another_format_is_refused_with_the_engines_of_its_own(other):
 
 def test_a_name_is_taken_once(other):
     _, scribe, _ = other
-    assert known.offer(scribe) is scribe
+    assert known.ENGINES.offer(scribe) is scribe
     for name in ("scribe", "delta", "deltalake-1.6.6"):
         with pytest.raises(ValueError, match=f"another engine '{name}' already"):
-            known.offer(replace(scribe, name=name))
+            known.ENGINES.offer(replace(scribe, name=name))
 
 
 @pytest.mark.slow

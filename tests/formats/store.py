@@ -21,7 +21,7 @@ from isolitmus.model.format import Format, RandomTests
 from isolitmus.model.sql.data_file import File, TableRow
 from isolitmus.model.sql.statement import statements_of
 from isolitmus.model.vocabulary import Term, terms_of
-from isolitmus.specs.registries.formats import offer
+from isolitmus.specs.registries import FORMATS
 
 NOTHING = Effect()
 WRITES_READ = Term("writes-read", "store", "one wrote what the other read", "writes a key read by")
@@ -184,7 +184,7 @@ class Dictionary:
         return {table: tuple(sorted(kept.items()))}
 
 
-STORE = offer(
+STORE = FORMATS.offer(
     Format(
         name="store",
         title="a key–value store",

@@ -12,7 +12,7 @@ from isolitmus.conformance import engines
 from isolitmus.model.errors import LitmusError, Refused, UnknownName
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.registries.engines import ENGINES
+from isolitmus.specs.registries import ENGINES
 
 SCHEDULE = "a.start b.start a[1] b[1] a[2] b[2] a.commit b.commit"
 READER = '\nr = ["GET x", "GET y"]\n'

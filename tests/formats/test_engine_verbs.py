@@ -17,7 +17,7 @@ from formats.test_store import MATRIX
 
 from isolitmus.conformance.agreement import explore
 from isolitmus.model.engine import RunsTests
-from isolitmus.specs.registries.engines import ENGINES
+from isolitmus.specs.registries import ENGINES
 
 FIRST = '"First committer wins" format store empty unseen & ww as WriteConflict'
 UNDER = ("--protocol", "first.cat")

@@ -16,7 +16,7 @@ from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.matrix_file import read_matrix
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.files.spec_reader import read
-from isolitmus.specs.registries.formats import format_named, offer
+from isolitmus.specs.registries import FORMATS, format_named
 
 FIRST = read('"First committer wins" format store empty unseen & ww as WriteConflict', "first")
 ANY = read('"Anything goes" format store empty ww & ww^-1 as Never', "any")
@@ -174,9 +174,9 @@ def test_delta_has_no_sequences_and_says_so():
 
 
 def test_a_format_is_offered_once():
-    assert format_named("store") is STORE is offer(STORE)
+    assert format_named("store") is STORE is FORMATS.offer(STORE)
     with pytest.raises(ValueError, match="there is another format 'delta' already"):
-        offer(format_named("delta"))
+        FORMATS.offer(format_named("delta"))
 
 
 MATRIX = """

@@ -9,7 +9,7 @@ from isolitmus.checker.execution.commit_loop import abort_violations, execute, e
 from isolitmus.model.errors import LitmusError, SpecError, UndeterminedError
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.registries.formats import FORMATS, format_named
+from isolitmus.specs.registries import FORMATS, format_named
 
 SPARK, WEAK = protocol("delta-serializable"), protocol("delta-write-serializable")
 TEST = """

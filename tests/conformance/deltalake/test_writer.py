@@ -28,7 +28,7 @@ from isolitmus.model.sql.values import sort_rows
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.logs.delta_log import commits_since
-from isolitmus.specs.registries.engines import engine_named
+from isolitmus.specs.registries import engine_named
 from isolitmus.specs.sql.statements import read_statement
 
 T = Schema("t", (Column("id", "INT"), Column("part", "INT")), ("part",))

@@ -22,7 +22,7 @@ from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import levels, protocols
 from isolitmus.specs.files.spec_reader import read
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 SPECS = Path(isolitmus.specs.__file__).parent
 TESTS = litmus_names("locking")

@@ -18,7 +18,7 @@ from isolitmus.model.errors import IsolitmusError, StepBeyond
 from isolitmus.model.verdict import Forbidden
 from isolitmus.specs import level, protocol, scope
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 RC = "locking-read-committed"
 

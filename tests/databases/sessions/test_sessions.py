@@ -25,7 +25,7 @@ from isolitmus.specs import litmus as catalogued
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_reader import read as read_spec
-from isolitmus.specs.registries.engines import ENGINES
+from isolitmus.specs.registries import ENGINES
 
 TABLE = """
 title    = "A test of sessions"

@@ -23,8 +23,7 @@ from isolitmus.specs.files.catalogue import history_names, litmus_files, litmus_
 from isolitmus.specs.files.catalogue_titles import litmus_by_tag, names_of_kind, titles_of_kind
 from isolitmus.specs.files.exceptions_file import exception_table
 from isolitmus.specs.files.spec_catalogue import every_level, levels, protocols
-from isolitmus.specs.registries.engines import engine_named
-from isolitmus.specs.registries.formats import format_named, formats, log_of_format
+from isolitmus.specs.registries import engine_named, format_named, formats, log_of_format
 
 READERS = {
     "levels": level,

@@ -13,7 +13,7 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.exploration import EACH, RandomBatch, split_batches
 from isolitmus.specs import protocol
 from isolitmus.specs.files.evidence_files import ExplorationEvidence
-from isolitmus.specs.registries.formats import format_named
+from isolitmus.specs.registries import format_named
 
 RANDOM = {each.name: each.strategy for each in format_named("delta").random}
 KINDS = list(RANDOM)

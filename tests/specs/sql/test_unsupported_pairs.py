@@ -10,7 +10,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.registries.formats import offer
+from isolitmus.specs.registries import FORMATS
 from isolitmus.specs.sql import unsupported_pairs as apart
 
 HEAD = 'title = "t"\n'
@@ -185,7 +185,7 @@ FILES = {
     ),
     ("a scope", "identity columns"): scope(NUMBERED, '"INSERT INTO t (id) VALUES (1)"'),
     ("a step before or park-…", "a format other than Delta's"): (
-        f'{HEAD}format = "{offer(STORE).name}"\nschedule = "a.before a"\n'
+        f'{HEAD}format = "{FORMATS.offer(STORE).name}"\nschedule = "a.before a"\n'
         '[table]\ncolumns = "key STRING, value INT"\n[transactions]\na = "GET x"\n'
     ),
 }  # fmt: skip

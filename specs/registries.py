@@ -1,8 +1,13 @@
-"""Registry of engines: built-in ones, those of installed packages, and registered ones.
+"""Registries of formats and engines: our own, those of installed packages, and registered ones.
 
 Examples
 --------
->>> engines()
+>>> format_named("delta").log, format_named("delta-rs").log
+('delta', 'delta')
+>>> format_named("dleta")
+Traceback (most recent call last):
+isolitmus.model.errors.UnknownName: unknown format 'dleta'; did you mean 'delta'?
+>>> ENGINES.names()
 ('delta', 'deltalake', 'deltalake-1.6.3', 'derby', 'model', 'postgres')
 >>> engine_named("deltalake-1.6.6").name, engine_named("deltalake-1.6.3").protocols
 ('deltalake', ('delta-rs-1.6.3-serializable',))
@@ -20,9 +25,33 @@ from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
     from isolitmus.model.engine import Engine
+    from isolitmus.model.format import Format
 
 ALIASES = {"deltalake-1.6.6": "deltalake"}
 """Other names of built-in engines."""
+LOGS = {"databricks": "delta", "delta-rs": "delta"}
+"""Log of each built-in format whose log is not named after it; known without importing them."""
+
+
+def _is_format(one: object) -> bool:
+    from isolitmus.model.format import Format
+
+    return isinstance(one, Format)
+
+
+FORMATS: Registry[Format] = Registry("format", check=_is_format)
+format_named, formats = FORMATS.named, FORMATS.names
+
+
+def log_of_format(name: str) -> str:
+    """Return the log of a format; a built-in one is not imported for it.
+
+    Examples
+    --------
+    >>> log_of_format("delta-rs"), log_of_format("locking")
+    ('delta', 'locking')
+    """
+    return LOGS.get(name, name) if name in FORMATS.shipped else format_named(name).log
 
 
 def _is_engine(one: object) -> bool:
@@ -32,7 +61,7 @@ def _is_engine(one: object) -> bool:
 
 
 ENGINES: Registry[Engine] = Registry("engine", ALIASES, _is_engine)
-engine_named, engines, offer = ENGINES.named, ENGINES.names, ENGINES.offer
+engine_named, engines = ENGINES.named, ENGINES.names
 
 
 def install_engine(name: str) -> str:

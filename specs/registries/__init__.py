@@ -1,1 +1,0 @@
-"""Registries of formats and engines."""

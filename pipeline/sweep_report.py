@@ -24,7 +24,7 @@ from isolitmus.specs.disk.input_files import is_delta_table
 from isolitmus.specs.disk.output_files import Location
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.logs.delta_log import open_log
 
 if TYPE_CHECKING:
@@ -177,7 +177,9 @@ class SweepFolder:
 
     def specs(self) -> dict[str, Spec]:
         """Return the protocols and levels of the sweep, by name."""
-        return {name: read(text, name) for name, text in {**self.protocols, **self.levels}.items()}
+        return {
+            name: read_spec(text, name) for name, text in {**self.protocols, **self.levels}.items()
+        }
 
     def _view(self, path: Path, table: ResultTable) -> None:
         """Create a DuckDB view of a table's Parquet files, or an empty table if there are none."""

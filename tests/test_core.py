@@ -177,7 +177,7 @@ def test_a_program_gives_the_parser_its_own_files(tmp_path):
     library = Library(find=lambda wanted, _beside: tmp_path / wanted)
     text = '"Mine" include "words.cat" acyclic depends as order'
     assert read(text, "mine", library=library).needs == {"wr", "ww"}
-    assert spec_reader.read(text, "mine", tmp_path / "mine.cat").needs == {"wr", "ww"}
+    assert spec_reader.read_spec(text, "mine", tmp_path / "mine.cat").needs == {"wr", "ww"}
 
 
 ROW = re.compile(r"^\| `(?P<file>[\w./]+)` \| (?P<lines>[\d,]+) \|", re.MULTILINE)

@@ -19,7 +19,7 @@ from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
 from isolitmus.specs.files.defaults import DELTA
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.registries import FORMATS, format_named, log_of_format
 
 if TYPE_CHECKING:
@@ -393,7 +393,7 @@ def _without_anomaly(name: str) -> Spec | None:
 with ww from versions
 {anomaly.absent} as no-{anomaly.name}
 """
-    return read(text, name)
+    return read_spec(text, name)
 
 
 @cache
@@ -403,4 +403,4 @@ def _read_shipped(path: Path, runtime: str | None) -> Spec:
 
 def _read(path: Path, runtime: str | None = None) -> Spec:
     name = path.stem if runtime is None else f"{path.stem}@{runtime}"
-    return read(read_text(path, SpecError), name, path, runtime=runtime)
+    return read_spec(read_text(path, SpecError), name, path, runtime=runtime)

@@ -72,12 +72,14 @@ False
 """
 
 
-def read(text: str, name: str, path: Path | None = None, *, runtime: str | None = None) -> Spec:
+def read_spec(
+    text: str, name: str, path: Path | None = None, *, runtime: str | None = None
+) -> Spec:
     """Return the spec that a text defines, with the library of the package (`parser.read`).
 
     Examples
     --------
-    >>> spec = read('"Mine" include "stdlib.cat" empty [Blind] ; depends as blind', "mine")
+    >>> spec = read_spec('"Mine" include "stdlib.cat" empty [Blind] ; depends as blind', "mine")
     >>> sorted(spec.needs)
     ['Blind', 'wr', 'ww']
     """

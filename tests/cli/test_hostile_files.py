@@ -20,7 +20,7 @@ from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.evidence_files import ExplorationEvidence, MatrixEvidence
 from isolitmus.specs.files.spec_catalogue import protocols, spec
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 PAIR = (
     'title = "T"\nschedule = "{schedule}"\n[table]\ncolumns = "{columns}"\ninit ='
@@ -190,7 +190,7 @@ def test_what_is_included_many_times_is_looked_for_once(tmp_path, monkeypatch):
 def test_lets_that_double():
     lets = "\n".join(f"let a{k} = a{k - 1} ; a{k - 1}" for k in range(1, 41))
     with pytest.raises(SpecError, match=r"t:12:11: this has more than 2,000 names, lets unfolded"):
-        read(f'"T" let a0 = wr\n{lets}\nacyclic a40 as x', "t")
+        read_spec(f'"T" let a0 = wr\n{lets}\nacyclic a40 as x', "t")
 
 
 # Litmus files

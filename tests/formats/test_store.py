@@ -15,11 +15,11 @@ from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.matrix_file import read_matrix
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.registries import FORMATS, format_named
 
-FIRST = read('"First committer wins" format store empty unseen & ww as WriteConflict', "first")
-ANY = read('"Anything goes" format store empty ww & ww^-1 as Never', "any")
+FIRST = read_spec('"First committer wins" format store empty unseen & ww as WriteConflict', "first")
+ANY = read_spec('"Anything goes" format store empty ww & ww^-1 as Never', "any")
 SKEW = """
 title    = "Write skew"
 format   = "store"
@@ -158,7 +158,7 @@ def test_formats_do_not_mix():
     with pytest.raises(
         SpecError, match="'Blind' is one of format delta, and this is of format store"
     ):
-        read('"X" format store empty [Blind] as X', "x")
+        read_spec('"X" format store empty [Blind] as X', "x")
 
 
 def test_delta_has_no_sequences_and_says_so():

@@ -19,13 +19,15 @@ from isolitmus.model.vocabulary import Term, terms_of
 from isolitmus.specs import level
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
-CHECKED = read(
+CHECKED = read_spec(
     '"Reads are checked" format store empty [~Deletes] ; (unseen & writes-read) as ReadConflict',
     "checked",
 )
-READS = read('"Reads are checked" format store empty unseen & writes-read as ReadConflict', "reads")
+READS = read_spec(
+    '"Reads are checked" format store empty unseen & writes-read as ReadConflict', "reads"
+)
 
 
 def test_a_protocol_uses_them_and_a_conflict_says_them():
@@ -77,7 +79,7 @@ def test_pictures_and_pages_have_the_verb_and_the_meaning():
 )  # fmt: skip
 def test_they_are_base_names_of_their_format_and_of_no_other(text, message):
     with pytest.raises(SpecError, match=message):
-        read(f'"X" {text}', "x")
+        read_spec(f'"X" {text}', "x")
 
 
 def test_what_has_no_words_is_an_error_where_it_is_made():

@@ -15,7 +15,7 @@ from isolitmus.checker.universes.tables import candidate
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.run import TOOK_EFFECT
 from isolitmus.specs import protocol, scope
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 pa = pytest.importorskip("pyarrow", reason="the extra spark is not installed")
 
@@ -33,7 +33,9 @@ from isolitmus.pipeline.sweep_shards import (  # noqa: E402
 )
 from isolitmus.pipeline.sweep_tables import KEEP, VERSION, kept_tables, sweep_tables  # noqa: E402
 
-QUIET = read('"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet")
+QUIET = read_spec(
+    '"Quiet" format delta empty unseen & ww as lost silent unseen & rw as missed', "quiet"
+)
 
 
 def rows_of(work, keep, largest=500):

@@ -6,7 +6,7 @@ from isolitmus.checker.checks import log_check as judging
 from isolitmus.checker.checks.log_check import check_log
 from isolitmus.model.verdict import Unknown
 from isolitmus.specs import level
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 LOG, WRITES, SI = "log-serializable", "write-serializable", "snapshot-isolation"
 
@@ -108,8 +108,8 @@ def test_stretches_apart_are_judged_apart(delta, monkeypatch):
 
 
 def test_a_spec_that_is_not_about_cycles_is_asked_of_short_logs(reordered, monkeypatch):
-    spec = read('"Mine" irreflexive rw ; log as mine', "mine")
-    inverse = read('"Mine" irreflexive (rw ; rw^-1) & wr as mine', "mine")
+    spec = read_spec('"Mine" irreflexive rw ; log as mine', "mine")
+    inverse = read_spec('"Mine" irreflexive (rw ; rw^-1) & wr as mine', "mine")
     assert str(check_log(reordered, [spec]).levels["mine"]) == "forbidden"
     assert str(check_log(reordered, [inverse]).levels["mine"]) == "allowed"
     monkeypatch.setattr(judging, "MOST", 3)

@@ -16,7 +16,7 @@ from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.disk.input_files import HOME
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import protocols
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 TABLE = """
 title = "A pair of statements"
@@ -270,7 +270,7 @@ def test_the_warning_of_the_newer_editions_closes_the_hole_of_the_oldest():
 
 
 def test_read_literally_modifying_the_same_row_promises_nothing():
-    literal = read(
+    literal = read_spec(
         '"Both wrote it" empty [~Blind] ; (unseen & ww) as ConcurrentModificationException',
         "literal",
     )

@@ -10,7 +10,7 @@ from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 SCOPE = """
 title = "Statements that share files"
@@ -28,7 +28,7 @@ statements = [
     "OPTIMIZE t",
 ]
 """
-LENIENT = read('"By row" empty unseen & ww as SameRow', "by-row")
+LENIENT = read_spec('"By row" empty unseen & ww as SameRow', "by-row")
 PAIR = """
 title = "Two statements on one file"
 schedule = "a.start b a.commit"

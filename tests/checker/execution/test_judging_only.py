@@ -14,9 +14,9 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import litmus_names
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
-SAME_ROW = read('"By row" empty unseen & ww as SameRow', "by-row")
+SAME_ROW = read_spec('"By row" empty unseen & ww as SameRow', "by-row")
 IMPLIED = " ".join(
     [
         "empty unseen & ww as SameRow",
@@ -48,7 +48,7 @@ def with_all_words(spec):
 
 @pytest.mark.slow
 def test_axioms_that_follow_from_another_change_no_run():
-    wordy = read(f'"By row" format delta-rs {IMPLIED}', "wordy")
+    wordy = read_spec(f'"By row" format delta-rs {IMPLIED}', "wordy")
     plain, tests = replace(SAME_ROW, format="delta-rs"), on_tables()[::3]
     assert list(runs(wordy, tests)) == list(runs(plain, tests))
 

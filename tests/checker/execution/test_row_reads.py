@@ -17,7 +17,7 @@ from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, litmus, protocol, spec
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import levels, protocols
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 OF_SNAPSHOTS = ["read-committed", "read-atomic", "causal", "prefix-consistency"]
 
@@ -85,7 +85,7 @@ def test_weak_levels_are_judged_on_tables():
 
 def test_a_cycle_by_way_of_a_read_says_why():
     done = run(litmus("reorder"), protocol("delta-write-serializable"))
-    fresh = read(
+    fresh = read_spec(
         '"Mine" acyclic so | (rival & ((log | vis) ; in^-1)) ; rf^-1 as no-stale-read', "mine"
     )
     (violation,) = done.verdict(fresh).violations

@@ -17,9 +17,9 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.relation import Relation
 from isolitmus.specs import level, protocol, scope
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
-FIRST_COMMITTER_WINS = read('"NC" empty ww & unseen as first-committer-wins', "nc")
+FIRST_COMMITTER_WINS = read_spec('"NC" empty ww & unseen as first-committer-wins', "nc")
 LEVELS = ("log-serializable", "write-serializable")
 PROTOCOL = "delta-write-serializable"
 EXAMINED = {1: 10, 2: 181, 3: 4749}

@@ -36,7 +36,7 @@ from isolitmus.model.verdict import Allowed
 from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.spec_catalogue import levels, related_protocols
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 SHIPPED = [*levels(), *related_protocols(), "databricks-write-serializable-newest"]
 ABSTRACT = [name for name in SHIPPED if spec(name).needs <= abstract.NAMES]
@@ -105,7 +105,7 @@ def matrices(booleans, some):
 @pytest.mark.slow
 @given(frames(), TEXTS)
 def test_bits_circuit_and_graph_read_a_text_alike(some, text):
-    spec_ = read(text, "s")
+    spec_ = read_spec(text, "s")
     verdict = str(judge(some, spec_))
     assert verdict in {"allowed", "forbidden", *("silent" for _ in spec_.silences)}
     assert compile_spec(spec_)(some) == admits(some, spec_) == (verdict == "allowed")
@@ -124,7 +124,7 @@ def test_bits_circuit_and_graph_read_a_text_alike(some, text):
 @pytest.mark.slow
 @given(st.lists(frames(), min_size=1, max_size=9), TEXTS)
 def test_many_frames_at_once_are_each_judged_alone(some, text):
-    spec_ = read(text, "s")
+    spec_ = read_spec(text, "s")
     some = [f for f in some if len(f.nodes) == len(some[0].nodes)]
     every = BitSlices((1 << len(some)) - 1)
     n = len(some[0].nodes)
@@ -179,7 +179,7 @@ MINE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*ABSTRACT, *MINE])
 def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
-    some = read(MINE[name], name) if name in MINE else spec(name)
+    some = read_spec(MINE[name], name) if name in MINE else spec(name)
     observed = abstract.observes_versions(some)
     judged = 0
     every = abstract_exhaustive.history_batches(2, abstract.variation_for(some, some), some)
@@ -197,7 +197,7 @@ def test_every_small_history_is_judged_by_bits_as_by_the_graph(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["given", "readers", "rc-po"])
 def test_solver_and_enumeration_agree_on_a_spec_of_mine(name):
-    mine, theirs = read(MINE[name], name), spec("read-committed")
+    mine, theirs = read_spec(MINE[name], name), spec("read-committed")
     for a, b in ((mine, theirs), (theirs, mine)):
         first, _ = abstract_symbolic.search(a, b, 2)
         second, _ = abstract_exhaustive.search(a, b, 2)
@@ -264,7 +264,7 @@ SPELLED = {
 @pytest.mark.parametrize("other", ["causal", "read-committed", "snapshot-isolation"])
 def test_an_answer_does_not_depend_on_how_a_spec_is_spelled(other):
     """What is never looked at does not count; what a definition looks at does."""
-    plain, vacuous, by_name = (read(text, name) for name, text in SPELLED.items())
+    plain, vacuous, by_name = (read_spec(text, name) for name, text in SPELLED.items())
     found = [[said(x, spec(other)), said(spec(other), x)] for x in (plain, vacuous)]
     assert found[0] == found[1]
     assert separate(plain, by_name).litmus.history.sessions

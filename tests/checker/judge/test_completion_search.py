@@ -21,11 +21,11 @@ from isolitmus.model.errors import Limit
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Unknown
 from isolitmus.specs.files.spec_catalogue import level, levels
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 BINDS = '"Mine" with ww from versions '
 OWN = [
-    read(BINDS + text, name)
+    read_spec(BINDS + text, name)
     for name, text in {
         "next-only": "acyclic wr | rw as order",
         "two-missed": "irreflexive ww ; ww as back empty [Writer] ; rw ; rw as two",
@@ -134,7 +134,7 @@ def test_what_no_order_mends_is_forbidden_beside_many_orders():
 
 
 def test_who_loses_pairs_as_others_come_is_not_asked_of_a_solver():
-    spec = read(BINDS + r"acyclic (wr | ww) \ (ww ; ww) as order", "mine")
+    spec = read_spec(BINDS + r"acyclic (wr | ww) \ (ww ; ww) as order", "mine")
     assert not is_increasing(spec) and not is_monotone_in_assumptions(spec)
     verdict = check_history(skew(12), spec, limit=1000)
     assert verdict or isinstance(verdict, Unknown)
@@ -160,4 +160,4 @@ def test_who_loses_pairs_as_others_come_is_not_asked_of_a_solver():
     ],
 )
 def test_where_a_later_version_stands_for_the_next(text, same):
-    assert takes_later(read(BINDS + text, "mine")) == same
+    assert takes_later(read_spec(BINDS + text, "mine")) == same

@@ -22,14 +22,14 @@ from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level
 from isolitmus.specs.files.spec_catalogue import every_level
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 FLAWED = {  # they say what was when, for the levels that ask
     "b1 w1(x1) c1 b2 r2(x3) c2": "thin-air read",
     "b1 w1(x1) r1(x0) c1": "own write missed",
     "b1 r1(x1) w1(x1) c1": "future read",
 }
-EVERYTHING = read('"Everything" empty wr \\ wr as nothing', "everything")
+EVERYTHING = read_spec('"Everything" empty wr \\ wr as nothing', "everything")
 
 
 def test_every_level_forbids_them_or_is_not_asked():
@@ -67,7 +67,7 @@ def test_they_are_shown_once_whatever_else_nobody_observed():
 
 
 def test_without_an_observed_order_they_are_forbidden_all_the_same():
-    observed = read('"Observed" acyclic wr | ww as order', "observed")
+    observed = read_spec('"Observed" acyclic wr | ww as order', "observed")
     assert isinstance(check_history(History.parse("w1(x1) w2(x2)"), observed), Needs)
     assert isinstance(check_history(History.parse("w1(x1) w2(x2) r3(x9)"), observed), Forbidden)
 

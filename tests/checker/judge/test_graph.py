@@ -24,7 +24,7 @@ from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs
 from isolitmus.specs.files.spec_catalogue import every_level, protocols, spec
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
 SETS = list(vocabulary.SETS)
@@ -80,7 +80,7 @@ def spec_of(lines):
 
 @cache
 def _read(text):
-    return read(text, "some")
+    return read_spec(text, "some")
 
 
 def has(frame, edge):

@@ -15,7 +15,7 @@ from isolitmus.model.errors import HistoryError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Allowed, Forbidden, Needs, Unknown
 from isolitmus.specs.files.spec_catalogue import level
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 SER, WRITE_SER, SI = "serializable", "write-serializable", "snapshot-isolation"
 
@@ -106,18 +106,18 @@ def test_unknown_ends_are_supposed_in_the_favour_of_the_history():
 
 def test_answers_that_are_no_verdicts():
     unordered = History.parse("w1(x1) w2(x2)")
-    plain = read('"Mine" acyclic wr | ww as order', "mine")
+    plain = read_spec('"Mine" acyclic wr | ww as order', "mine")
     assert check_history(unordered, plain) == Needs(("version order",))
-    assert check_history(unordered, read('"Mine" acyclic so | wr as order', "mine"))
+    assert check_history(unordered, read_spec('"Mine" acyclic so | wr as order', "mine"))
     assert check_history(History.parse("w1(x1) w2(x2) [x1 < x2]"), plain)
     assert check_history(unordered, level("log-serializable")) == Needs(("log",))
-    never = read('"Never" with ww from versions irreflexive ww? as never', "never")
+    never = read_spec('"Never" with ww from versions irreflexive ww? as never', "never")
     assert isinstance(check_history(unordered, never), Forbidden)
     assert check_history(unordered, never, limit=1) == Unknown(
         "none of the first 1 completions is allowed, and there are more"
     )
     by_predicate = History.parse("w1(x1) w2(x2) r3(P: x1*)")
-    dirty = read('"Mine" empty wr as x', "mine")
+    dirty = read_spec('"Mine" empty wr as x', "mine")
     assert check_history(by_predicate, dirty) == Needs(("version order",))
 
 

@@ -22,7 +22,7 @@ from isolitmus.model.spec import Fold
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import litmus
 from isolitmus.specs.files.spec_catalogue import level
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 WEAK = ["read-committed", "read-atomic", "causal", "prefix-consistency", "update-serializable"]
 SER, SI = "serializable", "snapshot-isolation"
@@ -171,7 +171,7 @@ def graph(name):
     or not: with Adya's ``rw``, which leads to the next one only, these would not be the levels.
     """
     acyclic = "acyclic so | wr | ww as order"
-    return read(f'"Graph" with ww from versions {MISSED} {acyclic} {GRAPHS[name]}', "graph")
+    return read_spec(f'"Graph" with ww from versions {MISSED} {acyclic} {GRAPHS[name]}', "graph")
 
 
 @pytest.mark.slow
@@ -242,7 +242,7 @@ def test_the_lattice(stronger, weaker, history):
         assert holds(history, weaker)
 
 
-PER_READ = read(
+PER_READ = read_spec(
     '"Read committed, read by read" with ww from versions empty [Aborted] ; wr as g1a'
     " acyclic so | wr | (rival & (rf ; po)) ; rf^-1 as monotonic",
     "biswas-enea",
@@ -365,6 +365,6 @@ def test_a_way_through_reads_is_one_edge_whose_kind_is_an_expression(weaker, nam
         assert edge.target == following.source
         assert edge.source in edge.why
         assert edge.target in edge.why
-        kind = read(f'"Kind" empty {edge.kind} as kind', "kind").axioms[0].expr
+        kind = read_spec(f'"Kind" empty {edge.kind} as kind', "kind").axioms[0].expr
         relation = Fold(BitsetAlgebra(frame), {}).relation(kind)
         assert (place[edge.source], place[edge.target]) in relation

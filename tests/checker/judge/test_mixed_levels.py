@@ -19,10 +19,10 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Needs
 from isolitmus.specs import level, protocol
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 MIXED = level("mixing-correct")
-TRUSTED = read(
+TRUSTED = read_spec(
     '"Trusted" given Trusted "who asked for more" with ww from versions'
     " empty [~Trusted] ; rw ; [Trusted] as overtaken",
     "trusted",
@@ -86,7 +86,7 @@ def test_whoever_asks_for_more_is_refused_more(history, data):
     assert allowed(less, MIXED) or not allowed(most, MIXED)
 
 
-SERIAL = read(
+SERIAL = read_spec(
     '"Serial" given PL3 "transactions at PL-3" with ww from versions'
     " acyclic [PL3] ; (wr | ww | rw) ; [PL3] as order-of-those-at-pl-3",
     "serial",

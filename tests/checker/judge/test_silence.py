@@ -23,16 +23,16 @@ from isolitmus.model.matrix import MatrixPlace
 from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import matrix
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 MISSED = "let missed = unseen & (removes-meets-reads | removes-meets-removes)"
-QUIET = read(
+QUIET = read_spec(
     f'"Quiet" {MISSED} empty missed as Conflict silent unseen & adds-meets-reads as adds show'
     " Writer as WriteSerializable",
     "quiet",
 )
 """It says nothing of what was added."""
-SAME = read(f'"Same" {MISSED} empty missed | unseen & adds-meets-reads as Conflict', "same")
+SAME = read_spec(f'"Same" {MISSED} empty missed | unseen & adds-meets-reads as Conflict', "same")
 THREE = """
 title = "A delete, overtaken twice"
 schedule = "delete.start first second delete.commit after reader"
@@ -94,7 +94,7 @@ def test_a_verdict_may_be_silent():
 
 
 def test_a_history_that_leaves_something_open_is_silent_if_no_completion_is_allowed():
-    said = read('"S" with ww from versions empty wr as w silent ww as order', "s")
+    said = read_spec('"S" with ww from versions empty wr as w silent ww as order', "s")
     open_, read_ = (History.parse(text) for text in ("w1(x1) c1 w2(x2) c2", "w1(x1) c1 r2(x1) c2"))
     assert str(check_history(open_, said)) == "silent"
     assert str(check_history(read_, said)) == "forbidden"
@@ -134,7 +134,7 @@ def read_or_named(name):
 
 @pytest.mark.slow
 def test_in_the_abstract_universe_silent_histories_are_left_out():
-    said = read('"S" with ww from versions acyclic wr | ww | rw as c silent wr as read', "s")
+    said = read_spec('"S" with ww from versions acyclic wr | ww | rw as c silent wr as read', "s")
     for by in ("symbolic", "exhaustive"):
         answer = separate(said, level("read-committed"), by=by, transactions=[1, 2], shipped=False)
         assert (answer.found, answer.silent) == (False, None)
@@ -191,13 +191,15 @@ def test_a_proof_supposes_that_nothing_is_left_unsaid():
     append = "empty added ; [~Downgraded] as ConcurrentAppendException"
     assert append in text
     log = level("log-serializable")
-    silent = read(text.replace(append, "silent added ; [~Downgraded] as appends"), "silent-delta")
+    silent = read_spec(
+        text.replace(append, "silent added ; [~Downgraded] as appends"), "silent-delta"
+    )
     assert separate_unbounded(silent, log).proved
-    gone = read(text.replace(append, ""), "without")
+    gone = read_spec(text.replace(append, ""), "without")
     assert not separate_unbounded(gone, log, transactions=[2]).proved
 
 
 def test_an_axiom_on_one_transaction_alone_is_a_conflict_with_itself():
-    alone = read('"Alone" format delta empty [Blind] as NoAppends', "alone")
+    alone = read_spec('"Alone" format delta empty [Blind] as NoAppends', "alone")
     done = run(litmus("reorder"), alone)
     assert done.run.transactions["insert"].outcome == "NoAppends"

@@ -13,7 +13,7 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
 from isolitmus.specs import scope, spec
 from isolitmus.specs.files.spec_catalogue import levels, protocols
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 IGNORE = [made for made in map(spec, (*levels(), *protocols("delta"))) if ignores_latecomers(made)]
 
@@ -75,7 +75,7 @@ def test_delta_and_the_levels_of_tables_ignore_latecomers():
     ],
 )
 def test_of_what_a_latecomer_may_break_it_is_not_said(line):
-    assert not ignores_latecomers(read(f'"A" {line}', "a"))
+    assert not ignores_latecomers(read_spec(f'"A" {line}', "a"))
 
 
 def reached(space, n, choose):

@@ -18,7 +18,7 @@ from isolitmus.checker.universes.abstract import Variation
 from isolitmus.model.history import History
 from isolitmus.model.verdict import Forbidden, Needs
 from isolitmus.specs import level, litmus
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 IN_ORDER = {  # with ww from co: they keep an order of versions that was observed
     "parallel-snapshot-isolation-cerone": "parallel-snapshot-isolation",
@@ -124,7 +124,7 @@ def test_no_history_of_three_tells_them_apart():
     ],
 )
 def test_what_tells_levels_by_orders_apart_is_found(weaker, stronger, by):
-    observed = read('"Observed" acyclic ww | wr | rw as order', "observed")
+    observed = read_spec('"Observed" acyclic ww | wr | rw as order', "observed")
     a, b = (observed if name == "observed" else level(name) for name in (weaker, stronger))
     answer = separate(a, b, by=by)
     assert answer.found
@@ -134,7 +134,7 @@ def test_what_tells_levels_by_orders_apart_is_found(weaker, stronger, by):
 @pytest.mark.slow
 @given(histories(keys="xy", observed=True))
 def test_an_order_is_total_and_what_is_seen_a_prefix_of_it(history):
-    spec = read(PREFIXES, "prefixes")
+    spec = read_spec(PREFIXES, "prefixes")
     for one in list(linear_completions(history, spec))[:50]:
         frame = one.frame(reads=True)
         co, vis = frame.relations["co"], frame.relations["vis"]
@@ -149,7 +149,10 @@ def test_an_order_is_total_and_what_is_seen_a_prefix_of_it(history):
 @given(histories(keys="xy", observed=True))
 def test_what_is_not_tried_would_have_been_forbidden(history):
     all_tried = PREFIXES.replace(" of so", "").replace("empty wr \\ vis", "empty (wr ; wr*) \\ vis")
-    tried = [read(PREFIXES, "prefixes"), read(all_tried + " empty so \\ co as sessions", "all")]
+    tried = [
+        read_spec(PREFIXES, "prefixes"),
+        read_spec(all_tried + " empty so \\ co as sessions", "all"),
+    ]
     assert bool(check_history(history, tried[0])) == bool(check_history(history, tried[1]))
 
 
@@ -201,12 +204,12 @@ def test_a_table_has_no_order_of_commits_to_suppose():
 
 
 def test_an_order_agrees_with_nothing_that_is_not_there():
-    spec = read('"Logged" with co from linearisations of log', "logged")
+    spec = read_spec('"Logged" with co from linearisations of log', "logged")
     assert check_history(History.parse("w1(x1)"), spec) == Needs(("log",))
 
 
 def test_an_order_that_nothing_binds_is_needed():
-    spec = read('"Unbound" acyclic co | wr as order', "unbound")
+    spec = read_spec('"Unbound" acyclic co | wr as order', "unbound")
     assert check_history(History.parse("w1(x1)"), spec) == Needs(("co",))
 
 

@@ -15,7 +15,7 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.spec import Binary, Bracket, Name, Unary
 from isolitmus.specs import spec
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 PROOFS = {
     "theorem-5": Question(spec("delta-serializable"), spec("log-serializable")),
@@ -59,7 +59,7 @@ def each_in_one():
 @pytest.mark.slow
 def test_a_proof_about_reads_supposes_one_version_even_if_the_solver_did_not_use_it():
     """Otherwise a client that reads in a query of its own refutes the proof."""
-    no_lost_update = read(
+    no_lost_update = read_spec(
         '"No lost update"\nwith ww from versions\nirreflexive rw ; ww as no-lost-update', "mine"
     )
     answer = separate_unbounded("delta-serializable", no_lost_update)
@@ -117,7 +117,7 @@ def test_a_proof_reads_the_text_of_the_protocol(name, axiom, needed):
 
 @pytest.mark.slow
 def test_a_level_without_anti_dependencies_does_not_imply_first_committer_wins():
-    weaker = read('"A" acyclic [Writer] ; (wr | ww) ; [Writer] as order-of-writers', "a")
+    weaker = read_spec('"A" acyclic [Writer] ; (wr | ww) ; [Writer] as order-of-writers', "a")
     proof = prove(Question(weaker, spec("snapshot-isolation")))
     assert [step.lemma for step in proof.failed] == ["first-committer-wins", "snapshot"]
 

@@ -22,7 +22,7 @@ from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
 from isolitmus.specs.files.catalogue import litmus, litmus_names
 from isolitmus.specs.files.spec_catalogue import every_level, level
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 NAMES, SETS, NODES = ("so", "wr", "rw"), ("Writer", "Reader"), 3
 WRITES = {"wr": (True, False), "rw": (False, True)}
@@ -72,7 +72,7 @@ frames = st.builds(
 
 
 def spec_of(*some):
-    plain = read('"Mine" empty so as none', "mine")
+    plain = read_spec('"Mine" empty so as none', "mine")
     return replace(plain, axioms=some, needs=frozenset((*NAMES, *SETS)))
 
 
@@ -108,7 +108,7 @@ def test_what_is_implied_by_its_text_is_implied_in_every_frame(data):
 
 
 def relation(text):
-    return read(f'"A" empty {text} as none', "a").axioms[0].expr
+    return read_spec(f'"A" empty {text} as none', "a").axioms[0].expr
 
 
 @pytest.mark.parametrize(
@@ -146,15 +146,15 @@ def test_what_does_not_lie_within_it(inner, outer):
 
 
 def test_a_circle_may_begin_anywhere():
-    a = read('"A" irreflexive wr ; rw as one', "a")
-    b = read('"B" irreflexive rw ; wr as other', "b")
+    a = read_spec('"A" irreflexive wr ; rw as one', "a")
+    b = read_spec('"B" irreflexive rw ; wr as other', "b")
     assert derive_from_texts(a, b)
-    assert derive_from_texts(a, read('"C" acyclic rw ; wr as other', "c")) is None
+    assert derive_from_texts(a, read_spec('"C" acyclic rw ; wr as other', "c")) is None
 
 
 def test_several_axioms_together_imply_one():
-    a = read('"A" acyclic so as one irreflexive wr ; rw as two', "a")
-    b = read('"B" irreflexive so ; so | rw ; wr as other', "b")
+    a = read_spec('"A" acyclic so as one irreflexive wr ; rw as two', "a")
+    b = read_spec('"B" irreflexive so ; so | rw ; wr as other', "b")
     assert derive_from_texts(a, b).grounds == (("other", ("one", "two")),)
 
 
@@ -162,8 +162,8 @@ def test_a_level_that_looks_at_reads_is_not_implied_by_one_that_does_not():
     """Where reads are nodes so leads from the initial transaction, too: what is empty without need
     not be with.
     """
-    a = read('"A" empty so as one', "a")
-    b = read('"B" empty so as one empty rf & po as two', "b")
+    a = read_spec('"A" empty so as one', "a")
+    b = read_spec('"B" empty so as one empty rf & po as two', "b")
     assert derive_from_texts(a, b) is None
 
 
@@ -208,11 +208,11 @@ def test_relations_of_random_histories_come_from_whom_they_are_said_to(history):
 
 def test_writers_alone_lead_back_to_writers():
     weaker, stronger = level("write-serializable"), level("update-serializable")
-    cycles = read('"A" acyclic wr | ww as one', "a")
+    cycles = read_spec('"A" acyclic wr | ww as one', "a")
     assert derive_from_texts(weaker, cycles)
     assert derive_from_texts(stronger, cycles)
-    assert derive_from_texts(weaker, read('"B" acyclic wr | ww | so as one', "b")) is None
-    assert derive_from_texts(weaker, read('"C" acyclic wr | ww | rw as one', "c")) is None
+    assert derive_from_texts(weaker, read_spec('"B" acyclic wr | ww | so as one', "b")) is None
+    assert derive_from_texts(weaker, read_spec('"C" acyclic wr | ww | rw as one', "c")) is None
 
 
 def test_who_only_reads_is_no_writer():
@@ -222,19 +222,19 @@ def test_who_only_reads_is_no_writer():
     assert derive_from_texts(level("update-serializable"), level("pl-2-plus"))
     alone = "with ww from versions irreflexive [Reader] ; rw ; [Writer] ; wr as alone"
     a, b = (
-        read(f'"A" {alone}', "a"),
-        read('"B" with ww from versions irreflexive wr ; rw as b', "b"),
+        read_spec(f'"A" {alone}', "a"),
+        read_spec('"B" with ww from versions irreflexive wr ; rw as b', "b"),
     )
     assert derive_from_texts(a, b) is None
 
 
 def test_orders_that_are_supposed_in_other_ways_show_nothing():
     text = "acyclic ww | wr as order"
-    versions = read(f'"A" with ww from versions {text}', "a")
-    linear = read(f'"B" with co from linearisations with ww from co {text}', "b")
+    versions = read_spec(f'"A" with ww from versions {text}', "a")
+    linear = read_spec(f'"B" with co from linearisations with ww from co {text}', "b")
     assert derive_from_texts(versions, versions)
     assert derive_from_texts(linear, linear)
-    assert derive_from_texts(versions, read(f'"C" {text}', "c"))
+    assert derive_from_texts(versions, read_spec(f'"C" {text}', "c"))
     assert derive_from_texts(versions, linear) is None
     assert derive_from_texts(linear, versions) is None
 

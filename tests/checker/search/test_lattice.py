@@ -24,7 +24,7 @@ from isolitmus.model.operations import ItemRead
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import every_level, levels
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 pytestmark = pytest.mark.slow
 
@@ -210,7 +210,7 @@ def test_a_history_against_a_proof_is_caught(monkeypatch):
 
 
 def test_two_texts_of_one_level_are_equal():
-    mine = read(
+    mine = read_spec(
         '"Mine" with ww from versions empty [Aborted] ; wr as no-aborted-read'
         " acyclic rw | so | ww | wr as order",
         "mine",
@@ -223,7 +223,7 @@ def test_two_texts_of_one_level_are_equal():
 
 
 def test_a_level_that_needs_an_observer_is_compared_where_there_is_one():
-    mine = read('"Mine" acyclic ww as order', "mine")
+    mine = read_spec('"Mine" acyclic ww as order', "mine")
     found = compare([mine, *three()], "abstract").lattices[0]
     assert "version orders observed" in found.where
     assert found.relation("mine", "prefix-consistency") == "weaker"
@@ -252,7 +252,7 @@ def test_what_has_no_time_leaves_no_question_open():
         "z": "acyclic ww as order empty wr & so as none",
     }
     found = compare(
-        [read(f'"Mine" with ww from versions {text}', name) for name, text in texts.items()],
+        [read_spec(f'"Mine" with ww from versions {text}', name) for name, text in texts.items()],
         "abstract",
     )
     assert found.decided
@@ -263,7 +263,7 @@ def test_a_limit_leaves_pairs_unknown():
     found = compare(three(), "abstract", budget=Budget(0))
     lattice = found.lattices[0]
     assert not lattice.edges or lattice.ended
-    mine = read('"Mine" acyclic so | wr | rival & (po ; rf^-1) as order', "mine")
+    mine = read_spec('"Mine" acyclic so | wr | rival & (po ; rf^-1) as order', "mine")
     found = compare([mine, *three()], "abstract", budget=Budget(0)).lattices[0]
     assert not found.decided
     assert "the time limit of 0 s ended it" in found.ended
@@ -297,7 +297,7 @@ def test_what_cannot_be_compared_is_refused(names, message):
 
 
 def test_what_no_universe_has_is_said():
-    strange = read('"Strange" empty removes-meets-removes as none', "strange")
+    strange = read_spec('"Strange" empty removes-meets-removes as none', "strange")
     found = compare([strange, *three()], "abstract")
     assert found.apart == {"strange": "search space 'abstract' does not have removes-meets-removes"}
     assert any("strange was not compared" in line for line in lattices_lines(found))

@@ -39,7 +39,7 @@ from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.equivalents_file import equivalents, read_equivalents
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import every_level, levels, protocols
-from isolitmus.specs.files.spec_reader import PACKAGE, read
+from isolitmus.specs.files.spec_reader import PACKAGE, read_spec
 from isolitmus.specs.language.mutants import make_mutants
 from isolitmus.specs.language.printer import spec_text
 
@@ -47,7 +47,7 @@ PROTOCOLS = [name for name in protocols() if name.startswith(("delta", "databric
 
 
 def changes(text, name="mine"):
-    return [mutant.change for mutant in make_mutants(read(f'"Mine" {text}', name), PACKAGE)]
+    return [mutant.change for mutant in make_mutants(read_spec(f'"Mine" {text}', name), PACKAGE)]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_an_axiom_a_silence_and_a_label_are_dropped():
 
 def test_a_let_is_changed_in_all_places_that_use_it():
     text = "let both = wr | ww let unused = rw | so acyclic both as a empty both & rw as b"
-    first = make_mutants(read(f'"Mine" {text}', "mine"), PACKAGE)[0]
+    first = make_mutants(read_spec(f'"Mine" {text}', "mine"), PACKAGE)[0]
     assert (first.was, first.becomes) == ("let both = wr | ww", "let both = ww")
     assert first.spec.needs == {"ww", "rw"}
 
@@ -101,7 +101,7 @@ def test_nothing_comes_twice():
 @sampled
 def test_a_mutant_is_its_text(seed, whole):
     def read_again(name, mutant):
-        again = read(mutant.spec.text, mutant.spec.name)
+        again = read_spec(mutant.spec.text, mutant.spec.name)
         assert again.axioms == mutant.spec.axioms
         assert spec_text(again) == mutant.spec.text
         assert (again.format, again.binders) == (spec(name).format, spec(name).binders)

@@ -18,7 +18,7 @@ from isolitmus.specs import litmus, protocol, scope, spec
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.scope_file import read_scope
 from isolitmus.specs.files.spec_catalogue import levels, protocols, related_protocols
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_the_answer_s_file_holds_what_the_model_predicts(table):
 
 
 def test_a_reader_of_the_last_version_is_in_the_answer(table):
-    late = read('"Read too late" empty unseen ; wr ; [Reader] as late', "late")
+    late = read_spec('"Read too late" empty unseen ; wr ; [Reader] as late', "late")
     answer = separate(spec("snapshot-isolation"), late, table)
     assert kinds(answer) == ["Insert", "Insert", "Read"]
     assert str(answer.litmus.schedule) == "insert1.start insert2 insert1.commit reader"
@@ -112,7 +112,7 @@ def test_a_reader_of_the_last_version_is_in_the_answer(table):
 
 def test_who_reads_snapshots_along_the_log_reads_prefixes(table):
     """Cerone and Gotsman's PREFIX holds of a log by construction, whatever is checked at commit."""
-    anything = read('"Whatever" empty log & log^-1 as never', "whatever")
+    anything = read_spec('"Whatever" empty log & log^-1 as never', "whatever")
     answer = separate(anything, spec("prefix-consistency"), table, shipped=False)
     assert answer.found is False
 
@@ -163,7 +163,7 @@ def test_a_limit_of_time_is_an_unknown_answer(table, by):
 
 
 def test_a_spec_that_needs_what_runs_do_not_have_is_refused(table):
-    mine = read('"Mine" acyclic co | wr ; [Meta] as order', "mine")
+    mine = read_spec('"Mine" acyclic co | wr ; [Meta] as order', "mine")
     with pytest.raises(IsolitmusError, match="mine needs co, which searches of tables do not have"):
         separate(mine, spec("serializable"), table)
 

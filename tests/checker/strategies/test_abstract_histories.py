@@ -11,7 +11,7 @@ from isolitmus.checker.strategies import histories, litmus_tests
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.spec_catalogue import level, protocol
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 SI, SER = "snapshot-isolation", "serializable"
 WRITE_SKEW = {"T1": "r(x0) w(y1)", "T2": "r(y0) w(x2)"}
@@ -118,7 +118,7 @@ def test_there_are_many_of_them():
 
 @pytest.mark.slow
 def test_a_level_of_ones_own():
-    own = read('"No reads of others" empty wr as alone', "alone")
+    own = read_spec('"No reads of others" empty wr as alone', "alone")
     found = find(histories(level=own), lambda h: h.operations == 3, settings=within(100))
     assert isinstance(check_history(found, own), Allowed)
 

@@ -18,10 +18,10 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.history import History
 from isolitmus.specs.files.spec_catalogue import level, levels
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 LEVELS = [spec for spec in map(level, levels()) if spec.needs <= NAMES]
-PER_READ = read(
+PER_READ = read_spec(
     '"Per read" with ww from versions acyclic so | wr | rival & (rf ; po) ; rf^-1 as reads', "per-read"
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_a_limit_leaves_what_was_counted():
         ((LEVELS, 0), "0 transactions requested"),
         ((LEVELS, 2, 4), "4 keys requested; 1 to 3 are supported"),
         (([level("log-serializable")], 2), "log-serializable needs log, which the counted histories do not have"),
-        (([read('"A" acyclic ww as a', "own")], 2), "own needs an observed version order, which"),
+        (([read_spec('"A" acyclic ww as a', "own")], 2), "own needs an observed version order, which"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_counted(arguments, said):

@@ -31,7 +31,7 @@ from isolitmus.model.litmus import Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.specs import scope, spec
 from isolitmus.specs.files.scope_file import read_scope
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 PROTOCOLS = ("delta-serializable", "delta-write-serializable", "delta-write-serializable-repaired")
 LEVELS = ("log-serializable", "write-serializable")
@@ -220,10 +220,10 @@ def test_no_ops_are_kept_as_each_protocol_keeps_them(layout, n, chosen):
 @pytest.mark.slow
 def test_protocols_that_see_rows_or_third_commits_are_counted_as_well():
     """A protocol over rows (whose forks pairs do not know), one that more commits can appease."""
-    rows = read(
+    rows = read_spec(
         '"First committer wins" empty unseen & ww as lost irreflexive rw ; ww as skew', "rows"
     )
-    kind = read(r'"Forgiven later" empty (unseen & rw^-1) \ (log ; log) as missed', "kind")
+    kind = read_spec(r'"Forgiven later" empty (unseen & rw^-1) \ (log ; log) as missed', "kind")
     inside = by_values(LAYOUTS[0], 3)
     judged = [spec(name) for name in LEVELS]
     for asked in ([rows], [rows, kind, spec("delta-serializable")]):
@@ -392,7 +392,7 @@ def test_specs_that_a_sweep_has_no_names_for_are_refused(small):
     with pytest.raises(
         IsolitmusError, match="mine needs co, which the transactions of a sweep do not"
     ):
-        sweep(small, 2, levels=[read('"Mine" acyclic co as order', "mine")])
+        sweep(small, 2, levels=[read_spec('"Mine" acyclic co as order', "mine")])
     with pytest.raises(IsolitmusError, match="causal needs single reads"):
         sweep(small, 2, levels=[spec("causal")])
 

@@ -21,7 +21,7 @@ from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import levels, protocols
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.registries import format_named
 
 SPECS = Path(isolitmus.specs.__file__).parent
@@ -172,14 +172,14 @@ def test_levels_of_scans_are_asked_of_scans_only():
 )
 def test_a_clause_that_is_wrong_is_refused_at_its_word(text, message):
     with pytest.raises(IsolitmusError) as refused:
-        read(f'"A" format locking {text}', "a")
+        read_spec(f'"A" format locking {text}', "a")
     assert message in str(refused.value), refused.value
     assert re.match(r"a:1:\d+: ", str(refused.value))
 
 
 def test_other_formats_have_no_clauses():
     with pytest.raises(IsolitmusError, match="format delta has no clause 'lock'"):
-        read('"A" lock reads S row until commit', "a")
+        read_spec('"A" lock reads S row until commit', "a")
     with pytest.raises(
         IsolitmusError, match="not a protocol: of format locking one says what is seen"
     ):

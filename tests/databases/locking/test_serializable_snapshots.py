@@ -21,7 +21,7 @@ from isolitmus.model.spec import Clause
 from isolitmus.model.verdict import Allowed
 from isolitmus.specs import level, protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 SSI = protocol("postgresql-serializable")
 FILE = """
@@ -157,7 +157,7 @@ def test_indexes_are_remembered_for_the_sake_of_what_comes_into_them():
     assert outcomes(carried(STEPS, *PHANTOM)) == {"a": "committed", "b": REFUSED}
     text = str(SSI).replace("siread indexes\n", "")
     assert "siread indexes" in str(SSI)
-    done = carried(STEPS, *PHANTOM, under=read(text, "without"))
+    done = carried(STEPS, *PHANTOM, under=read_spec(text, "without"))
     assert outcomes(done) == {"a": "committed", "b": "committed"}
     assert not isinstance(done.verdict(level("serializable")), Allowed)
 

@@ -24,7 +24,7 @@ from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import litmus as catalogued
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_reader import read as read_spec
+from isolitmus.specs.files.spec_reader import read_spec as read_spec
 from isolitmus.specs.registries import ENGINES
 
 TABLE = """

@@ -13,7 +13,7 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.model.history import History
 from isolitmus.model.operations import ItemRead, Transaction, Version, Write
 from isolitmus.specs.files.spec_catalogue import level
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 
 AWDIT = Path(__file__).parents[4] / "shared" / "datasets" / "awdit-tests"
 FILES = sorted(path.relative_to(AWDIT).as_posix() for path in AWDIT.rglob("*.txt"))
@@ -25,7 +25,7 @@ PASSES = {  # by the folder: AWDIT's own tests assert these, of read committed, 
     "none": (False, False, False),
 }
 
-READ_COMMITTED = read(
+READ_COMMITTED = read_spec(
     '"Read committed, as Biswas and Enea have it"'
     " empty [Aborted] ; wr as no-aborted-read"
     " acyclic so | wr | (rival & (rf ; po)) ; rf^-1 as monotonic",

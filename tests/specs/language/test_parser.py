@@ -11,14 +11,14 @@ from isolitmus.model.errors import SpecError, UnknownName
 from isolitmus.model.spec import Binary, Binder, Bracket, Label, Name, Unary
 from isolitmus.model.vocabulary import BINDERS, RELATIONS, SETS
 from isolitmus.specs.files import spec_catalogue
-from isolitmus.specs.files.spec_reader import read
+from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.language.printer import spec_text
 
 wr, ww, rw, so = map(Name, ["wr", "ww", "rw", "so"])
 
 
 def expr_of(text):
-    return read(f'"T" format delta-rs empty {text} as x', "t.cat").axioms[0].expr
+    return read_spec(f'"T" format delta-rs empty {text} as x', "t.cat").axioms[0].expr
 
 
 def sets():
@@ -68,7 +68,7 @@ def test_precedence(text, meaning):
 
 
 def test_every_part_of_a_spec():
-    spec = read(
+    spec = read_spec(
         """"My level"
 (* Me, a paper
    of mine *)
@@ -167,7 +167,7 @@ AXIOM = "acyclic wr as x"
 )  # fmt: skip
 def test_errors_say_where_and_what_would_have_been_right(text, message):
     with pytest.raises(SpecError) as error:
-        read(text, "t.cat")
+        read_spec(text, "t.cat")
     first, line, caret = str(error.value).split("\n")
     assert first == f"t.cat:{message}"
     row, column = map(int, message.split(":")[:2])
@@ -198,7 +198,7 @@ def test_errors_say_where_and_what_would_have_been_right(text, message):
 )  # fmt: skip
 def test_what_herd_has_and_we_lack_is_refused_by_name(text, column, feature):
     with pytest.raises(SpecError) as error:
-        read(f'"A" {text}', "t.cat")
+        read_spec(f'"A" {text}', "t.cat")
     assert str(error.value).split("\n")[0] == f"t.cat:1:{column}: {feature}"
 
 
@@ -232,7 +232,7 @@ def test_an_included_file_that_is_no_text(tmp_path):
 def test_an_expression_that_is_too_deep_is_an_error_and_no_crash():
     deep = "acyclic " + " | ".join(["wr"] * 5000) + " as x"
     with pytest.raises(SpecError, match="1:13: this is nested more than 100 deep"):
-        read(f'"A" {deep}', "t.cat")
+        read_spec(f'"A" {deep}', "t.cat")
 
 
 def test_a_file_is_included_once(tmp_path):
@@ -281,7 +281,7 @@ def test_the_catalogue():
 )  # fmt: skip
 def test_a_spec_uses_the_words_of_its_format(text, message):
     with pytest.raises(SpecError, match=message):
-        read(text, "t.cat")
+        read_spec(text, "t.cat")
 
 
 def test_a_protocol_without_a_format_is_of_delta_and_a_level_of_none(tmp_path):
@@ -310,9 +310,9 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_a_runtime_is_read_with_the_spec_and_may_be_another():
     text = '"A" runtime "14.2" at-most "under load" empty unseen ; [Photon] as x'
-    spec = read(text, "a")
+    spec = read_spec(text, "a")
     assert (spec.runtime, spec.at_most) == ("14.2", "under load")
-    other = read(text, "a@14.3-photon", runtime="14.3-photon")
+    other = read_spec(text, "a@14.3-photon", runtime="14.3-photon")
     assert (other.runtime, str(other.definitions["Photon"])) == ("14.3-photon", "All")
     assert str(spec.definitions["Photon"]) == "None"
 
@@ -338,17 +338,17 @@ def test_a_protocol_on_a_runtime_that_is_none_is_refused(name, said):
 
 def test_sets_that_histories_name():
     """They are needs, unless nothing uses them; another text may include their names."""
-    spec = read('"A" given Mine "who asked" given Other "nobody" empty [Mine] ; wr as x', "a")
+    spec = read_spec('"A" given Mine "who asked" given Other "nobody" empty [Mine] ; wr as x', "a")
     assert spec.given == {"Mine": "who asked", "Other": "nobody"}
     assert spec.needs == {"Mine", "wr"}
-    again = read(spec_text(spec), "a")
+    again = read_spec(spec_text(spec), "a")
     assert (again.given, again.axioms) == (spec.given, spec.axioms)
 
 
 def test_a_set_that_an_included_file_is_given(tmp_path):
     (tmp_path / "names.cat").write_text('given Mine "who asked"')
     path = tmp_path / "a.cat"
-    spec = read('"A" include "names.cat" empty [Mine] ; wr as x', "a", path)
+    spec = read_spec('"A" include "names.cat" empty [Mine] ; wr as x', "a", path)
     assert spec.given == {"Mine": "who asked"}
     with pytest.raises(SpecError, match=r"'Mine' is already defined at .*names\.cat:1"):
-        read('"A" include "names.cat" let Mine = Writer empty wr as x', "a", path)
+        read_spec('"A" include "names.cat" let Mine = Writer empty wr as x', "a", path)

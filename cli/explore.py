@@ -33,8 +33,8 @@ from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, near
 from isolitmus.model.exploration import EACH, split_batches
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.evidence_files import ExplorationEvidence
+from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.registries import engine_named, format_named, formats
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from isolitmus.checker.strategies.level_tests import (
     too_few_tests,
 )
 from isolitmus.checker.strategies.table_strategies import constants_in, table_rows_for, values_for
-from isolitmus.checker.universes.schedule_times import Times, schedule_at
+from isolitmus.checker.universes.schedules import Times, schedule_at
 from isolitmus.jobs.readers.workload_sources import as_workload
 from isolitmus.jobs.sql.job_binding import bind_job_statement
 from isolitmus.model.budget import Budget

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from isolitmus.jobs.invariant import Invariant
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Read, Statement

@@ -19,11 +19,11 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "locking": "isolitmus.databases.locking.format:LOCKING",
     },
     "engine": {
-        "model": "isolitmus.checker.execution.model_engine:MODEL",
+        "model": "isolitmus.checker.execution.run_result:MODEL",
         "delta": "isolitmus.conformance.delta.engine:DELTA",
         "deltalake": "isolitmus.conformance.deltalake.engine:NEWEST",
         "deltalake-1.6.3": "isolitmus.conformance.deltalake.engine:OLDER",
-        "derby": "isolitmus.databases.derby.engine:DERBY",
+        "derby": "isolitmus.databases.derby.server:DERBY",
         "postgres": "isolitmus.databases.postgres.engine:POSTGRES",
     },
     "history source": {
@@ -56,7 +56,7 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
     "instance": {"delta": "isolitmus.jobs.templates.delta_instance:DELTA"},
     "observer": {"databases": "isolitmus.databases.observations:observe"},
     "renderer": {
-        "Interleavings.text": "isolitmus.databases.interleaving_words:interleavings_text",
+        "Interleavings.text": "isolitmus.databases.locking.interleavings:interleavings_text",
     },
     "Spark job": {
         "audit": "isolitmus.pipeline.audit_job:open_audit",

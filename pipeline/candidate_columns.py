@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from isolitmus.pipeline.arrow_types import arrow_type
+from isolitmus.pipeline.result_table import arrow_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

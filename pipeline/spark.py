@@ -426,7 +426,7 @@ def rows_function(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        from isolitmus.pipeline.arrow_types import arrow_type
+        from isolitmus.pipeline.result_table import arrow_type
 
         schema = pa.schema(list(arrow_type(declared.type)))
         for batch in batches:

@@ -67,8 +67,8 @@ def count_rows(task: ShardTask, index: int) -> Iterator[pa.RecordBatch]:
     """
     import pyarrow as pa
 
-    from isolitmus.pipeline.arrow_types import arrow_type
     from isolitmus.pipeline.candidate_columns import candidate_rows
+    from isolitmus.pipeline.result_table import arrow_type
 
     name, work, cut, tables, kinds = task
     if name not in _known:

@@ -315,7 +315,7 @@ class SweepData:
         """Write all rows of this sweep in a table, unless they are there."""
         import pyarrow as pa
 
-        from isolitmus.pipeline.arrow_types import arrow_type
+        from isolitmus.pipeline.result_table import arrow_type
 
         made = pa.Table.from_struct_array(pa.array(rows, arrow_type(self.declared[name].type)))
         there = self.tables[name].rows(where or self._own).toArrow()

@@ -23,7 +23,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from isolitmus.model.execution import Event
-from isolitmus.specs.files.defaults import DELTA
+from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:

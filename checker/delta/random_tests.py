@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from isolitmus.checker.universes.schedule_times import session_queues
+from isolitmus.checker.universes.schedules import session_queues
 from isolitmus.model.errors import IsolitmusError, SqlError
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from isolitmus.checker.execution.duckdb_dialect import (
-    open_duck_with_macros,
-    roll_back,
-    rolled_back,
-    unsupported_by_duckdb,
-)
-from isolitmus.checker.execution.duckdb_tables import (
     create_table,
     fill_table,
+    open_duck_with_macros,
     resume_sequence,
+    roll_back,
+    rolled_back,
     sequences,
+    unsupported_by_duckdb,
 )
 from isolitmus.checker.execution.duckdb_translation import (
     constraint_condition,

@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duckdb_dialect import to_duck_sql
-from isolitmus.checker.execution.duckdb_tables import columns_of, create_table, sequence_defaults
+from isolitmus.checker.execution.duckdb_dialect import (
+    columns_of,
+    create_table,
+    sequence_defaults,
+    to_duck_sql,
+)
 from isolitmus.model.sql import statement as df
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.raw_transaction import Raw

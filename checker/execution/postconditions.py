@@ -10,7 +10,7 @@ from functools import cache
 from os import getpid
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.execution.duckdb_tables import columns_of, create_table
+from isolitmus.checker.execution.duckdb_dialect import columns_of, create_table
 from isolitmus.model.errors import LitmusError
 from isolitmus.model.sql.values import literal
 

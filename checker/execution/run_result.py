@@ -11,11 +11,14 @@ what is possible.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.execution.commit_loop import (
+    ENGINE,
+    VERSION,
     execute,
     execution_frame,
     initial_stages,
@@ -40,6 +43,7 @@ from isolitmus.checker.judge.graph_semantics import judge
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.display import PageResult
+from isolitmus.model.engine import Engine, RunsTests
 from isolitmus.model.errors import LitmusError, UndeterminedError
 from isolitmus.model.execution import Event, Execution
 from isolitmus.model.litmus import Expectation, HistoryTest
@@ -563,3 +567,15 @@ def _ending(done: TransactionRun) -> str:
 def _rank(ending: str) -> tuple[bool, bool, str]:
     """Return a sort key: endings that take effect first, failures last."""
     return not ending.startswith(TOOK_EFFECT), "error" in ending, ending
+
+
+def _carry(litmus: Litmus, spec: Spec) -> Run:
+    return observed_run(litmus, execute(litmus, spec), spec.name)
+
+
+MODEL = Engine(
+    ENGINE,
+    "isolitmus's own executor: any protocol file, no JVM",
+    lambda: nullcontext(RunsTests(VERSION, _carry)),
+    hosts=True,
+)

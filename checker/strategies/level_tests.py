@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from isolitmus.checker.execution.commit_loop import execute, judge_execution
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.universes.recheck import judge_candidate
-from isolitmus.checker.universes.schedule_times import Times
+from isolitmus.checker.universes.schedules import Times
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError

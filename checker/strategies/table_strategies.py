@@ -23,7 +23,7 @@ from isolitmus.checker.strategies.level_tests import (
     search_smallest,
     too_few_tests,
 )
-from isolitmus.checker.universes.schedule_times import TIMES, Times, schedule_at
+from isolitmus.checker.universes.schedules import TIMES, Times, schedule_at
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
 from isolitmus.model.litmus import ClientSettings, Litmus
 from isolitmus.model.sql.types import INTEGERS, EvaluationError, is_number

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 from sqlglot import expressions as exp
 
-from isolitmus.checker.execution.duckdb_dialect import open_duck_with_macros
-from isolitmus.checker.execution.duckdb_tables import create_table
+from isolitmus.checker.execution.duckdb_dialect import create_table, open_duck_with_macros
 from isolitmus.checker.execution.duckdb_translation import translate, translate_query
 from isolitmus.conformance.deltalake.environment import EngineError
 from isolitmus.model.delta.log import LEVEL_KEY

@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.execution.duckdb_dialect import open_duck, to_duck_sql, unsupported_by_duckdb
-from isolitmus.checker.execution.duckdb_tables import create_table
+from isolitmus.checker.execution.duckdb_dialect import (
+    create_table,
+    open_duck,
+    to_duck_sql,
+    unsupported_by_duckdb,
+)
 from isolitmus.checker.execution.postconditions import Postconditions, written_rows
 from isolitmus.checker.execution.serial_orders import ModelExecutor
 from isolitmus.databases.locking.events import ScanRecord, serial_effect_of

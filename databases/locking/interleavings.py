@@ -16,14 +16,14 @@ from isolitmus.checker.universes.schedules import Orders
 from isolitmus.databases.locking.events import DEADLOCK
 from isolitmus.databases.locking.final_state import FinalStates, SerialFinalStates
 from isolitmus.databases.locking.step_orders import count_switches, free_walks
-from isolitmus.model.display import TextResult
+from isolitmus.model.display import TextResult, count_of, first_lines
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from isolitmus.databases.locking.final_state import FinalState
     from isolitmus.model.litmus import Litmus
@@ -262,3 +262,42 @@ def _within(litmus: Litmus) -> Callable[[int], None]:
             )
 
     return check
+
+
+def interleavings_text(done: Interleavings) -> str:
+    """Return the first lines of `interleaving_lines` as one text."""
+    return first_lines(interleaving_lines(done), 40)
+
+
+def interleaving_lines(done: Interleavings) -> Iterator[str]:
+    """Yield the numbers of interleavings and outcomes, then an example of each outcome."""
+    yield (
+        f"{done.litmus.name} under {done.protocol}: {count_of(done.number, 'interleaving')},"
+        f" {count_of(done.states, 'state')}, {count_of(len(done.outcomes), 'outcome')}"
+    )
+    for outcome in done.outcomes:
+        yield f"  {outcome.number:>9,}  {_like(outcome)}{_breaks(outcome)}: {outcome.schedule}"
+    timeless = sum(outcome.number for outcome in done.outcomes if outcome.timeless)
+    if timeless:
+        plausible = sum(outcome.number for outcome in done.outcomes if outcome.plausible)
+        yield (
+            f"  {timeless:>9,}  a result that held at no time while they ran; for {plausible:,} of"
+            " these it is the result of some serial order"
+        )
+    for order, broken in done.alone.items():
+        if broken:
+            yield f"The serial order {order.replace(' ', ' → ')} violates {', '.join(broken)}, too."
+
+
+def _like(outcome: CountedEnd) -> str:
+    """Return the serial orders whose final table a counted outcome equals, and its aborts."""
+    ended = [told for told in outcome.end.told if told.outcome != "committed"]
+    how = "".join(f", {told.name} {told.outcome}" for told in ended)
+    if not outcome.serial:
+        return f"equal to no serial order{how}"
+    orders = (order.replace(" ", " → ") or "no transaction" for order in outcome.serial)
+    return f"equal to {' or '.join(orders)}{how}"
+
+
+def _breaks(outcome: CountedEnd) -> str:
+    return f", violates {', '.join(outcome.breaks)}" if outcome.breaks else ""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from isolitmus.histories.pg_isolation.permutation_run import PermutationRun, PgTransaction
     from isolitmus.histories.pg_isolation.row_versions import RowScan
-    from isolitmus.histories.readers.isolation_spec import Permutation
+    from isolitmus.histories.readers.pg_isolation import Permutation
     from isolitmus.model.operations import Operation, Status
 
 SPEC = """

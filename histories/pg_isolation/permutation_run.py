@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from isolitmus.histories.pg_isolation.pg_sql import PgStatement
-    from isolitmus.histories.readers.isolation_spec import (
+    from isolitmus.histories.readers.pg_isolation import (
         Happening,
         IsolationSpec,
         Permutation,

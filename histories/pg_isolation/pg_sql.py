@@ -22,7 +22,7 @@ from isolitmus.specs.sql.syntax import UNFORESEEN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.histories.readers.isolation_spec import SqlBlock
+    from isolitmus.histories.readers.pg_isolation import SqlBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def pg_statements(block: SqlBlock, file: str) -> tuple[PgStatement, ...]:
 
     Examples
     --------
-    >>> from isolitmus.histories.readers.isolation_spec import SqlBlock
+    >>> from isolitmus.histories.readers.pg_isolation import SqlBlock
     >>> text = "BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL x = 1; COMMIT;"
     >>> pg_statements(SqlBlock(text, 3), "h.spec")
     (PgBegin(level='SERIALIZABLE', deferrable=False), Idle(), PgEnd(verb='COMMIT', prepared=''))

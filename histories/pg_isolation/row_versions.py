@@ -53,7 +53,7 @@ class RowVersions:
 
     Examples
     --------
-    >>> from isolitmus.histories.readers.isolation_spec import SqlBlock
+    >>> from isolitmus.histories.readers.pg_isolation import SqlBlock
     >>> from isolitmus.histories.pg_isolation.pg_sql import pg_statements
     >>> versions = RowVersions()
     >>> sql = "CREATE TABLE t (i int); INSERT INTO t VALUES (7); SELECT i FROM t"

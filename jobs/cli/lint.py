@@ -45,7 +45,7 @@ from isolitmus.specs.disk.output_files import only_writer, write_whole
 
 if TYPE_CHECKING:
     from isolitmus.jobs.lint.finding import LintResult
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
 
 FORMS = ("sarif", "junit", "github", "markdown", "json")
 FINDING = re.compile(r"^\S.*:\d+:\d+: ISO\d{3} ")
@@ -304,7 +304,7 @@ def _write_baseline(result: LintResult, path: Path) -> int:
 
 def _save(result: LintResult, folder: Path) -> None:
     """Write a litmus file for each example of a new finding."""
-    from isolitmus.jobs.lint.finding_examples import FindingExamples
+    from isolitmus.jobs.lint.linter import FindingExamples
 
     folder.mkdir(parents=True, exist_ok=True)
     examples = FindingExamples(result)

@@ -19,10 +19,10 @@ from isolitmus.jobs.invariant import BEFORE, Reference, TableVersions
 from isolitmus.jobs.questions.counterexamples import (
     CounterexampleDraft,
     executed_part,
+    printed_test_problem,
     proposal_of,
     value_of,
 )
-from isolitmus.jobs.questions.printed_tests import printed_test_problem
 from isolitmus.jobs.questions.query_witnesses import SIMPLE, computed_value, unconfirmed_rows
 from isolitmus.jobs.questions.start_rows import unwritten_start_row
 from isolitmus.jobs.templates.expression_formulas import NoValue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isolitmus.jobs.questions.pair_prediction import PairPrediction
     from isolitmus.jobs.readers.baseline_file import BaselineEntry
     from isolitmus.jobs.workload import Workload
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
 
 FindingState = Literal["new", "baseline", "ignored"]
 

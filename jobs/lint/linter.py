@@ -10,16 +10,20 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 from os import fspath
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING
 
+from isolitmus.jobs.invariants.invariants import decide_invariants
 from isolitmus.jobs.lint.answer_cache import AnswerCache
 from isolitmus.jobs.lint.finding import FindingSite, LintFinding, LintResult
 from isolitmus.jobs.lint.job_answers import JobAnswers, writes_of
 from isolitmus.jobs.lint_rule import codes_of
+from isolitmus.jobs.predict.prediction import predict_pair
+from isolitmus.jobs.questions.instances import Instances
 from isolitmus.jobs.questions.table_alterations import leave_out_failing
 from isolitmus.jobs.readers.ignore_comments import concerned_statement
 from isolitmus.jobs.readers.lint_settings import (
@@ -30,19 +34,22 @@ from isolitmus.jobs.readers.lint_settings import (
 )
 from isolitmus.jobs.readers.lint_sources import read_lint_sources
 from isolitmus.jobs.readers.workload_sources import choose_protocol
+from isolitmus.jobs.robust.robustness import decide_all
+from isolitmus.model.assumption import Place
 from isolitmus.model.budget import Budget
 from isolitmus.model.errors import IsolitmusError, Limit
-from isolitmus.model.place import Place
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
 from isolitmus.specs.sql.parameters import one_line, strip_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isolitmus.jobs.invariants.invariant_runs import InvariantViolation
     from isolitmus.jobs.questions.pair_prediction import PairPrediction
     from isolitmus.jobs.readers.baseline_file import BaselineEntry
     from isolitmus.jobs.readers.ignore_comments import IgnoreComment
     from isolitmus.jobs.workload import JobStatement, UnreadStatement, Workload
+    from isolitmus.model.litmus import Litmus
     from isolitmus.specs.files.spec_catalogue import SpecLike
 
 CAN_ABORT = ("always", "when")
@@ -432,3 +439,56 @@ def apply_baseline(found: LintResult, entries: Mapping[str, BaselineEntry]) -> L
         )
     )
     return replace(found, findings=tuple(marked), gone=gone)
+
+
+class FindingExamples:
+    """Examples of the findings of one result; the invariants are decided once for all of them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from isolitmus.jobs.lint.linter import lint_workload
+    >>> from isolitmus.jobs.readers.lint_settings import LintSettings
+    >>> from isolitmus.jobs.readers.workload_sources import workload
+    >>> result = lint_workload(workload("shop"), "delta-serializable", LintSettings(Path()))
+    >>> first = next(FindingExamples(result).of(result.findings[0]))
+    >>> first.name, str(first.schedule)
+    ('upsert-by-ingest', 'upsert.start ingest upsert.commit')
+    """
+
+    def __init__(self, result: LintResult) -> None:
+        self.result = result
+        self.spec = named_protocol(result.protocol)
+        self.by_name = {each.name: each for each in result.workload.statements}
+
+    def of(self, one: LintFinding) -> Iterator[Litmus]:
+        """Yield the smallest examples of a finding; none if it has no executed example."""
+        if one.broken is not None:
+            broken = self._violations.get(one.broken.name, ())
+            yield from (run.test for run in broken if run.jobs == one.broken.jobs)
+        elif one.violation is not None:
+            names = {site.name for site in one.sites}
+            for answer in decide_all(self._part(one), (self.spec,), (one.violation.promise,)):
+                for run in answer.counterexamples:
+                    if {member.name for member in run.danger.members} == names:
+                        yield run.test
+                        return
+        else:
+            for meeting in one.meetings:
+                loser, winner = self.by_name[meeting.loser], self.by_name[meeting.winner]
+                found = predict_pair(Instances(self._part(one)), loser, winner, self.spec)
+                yield from found.examples.values()
+
+    def _part(self, one: LintFinding) -> Workload:
+        """Return the workload of the jobs of a finding."""
+        work = self.result.workload
+        jobs = {self.by_name[site.name].job for site in one.sites}
+        left = {name: job for name, job in work.jobs.items() if name in jobs}
+        return replace(work, jobs=left, unread=())
+
+    @cached_property
+    def _violations(self) -> Mapping[str, tuple[InvariantViolation, ...]]:
+        """Violations of each invariant."""
+        work = self.result.workload
+        answers = decide_invariants(work, (self.spec,), work.invariants)
+        return {answer.invariant.name: answer.violations for answer in answers}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from isolitmus.jobs.predict.abort_examples import AbortExamples
 from isolitmus.jobs.predict.pair_formulas import PairFormulas
+from isolitmus.jobs.questions.counterexamples import printed_test_problem
 from isolitmus.jobs.questions.instances import Instances
 from isolitmus.jobs.questions.null_parameters import with_not_null
 from isolitmus.jobs.questions.pair_prediction import (
@@ -24,7 +25,6 @@ from isolitmus.jobs.questions.pair_prediction import (
     PlainAnswer,
     pair_names,
 )
-from isolitmus.jobs.questions.printed_tests import printed_test_problem
 from isolitmus.jobs.questions.table_alterations import leave_out_failing
 from isolitmus.jobs.readers.workload_sources import as_workload, choose_protocol
 from isolitmus.jobs.workload import JobStatement, UnreadStatement

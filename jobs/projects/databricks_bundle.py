@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
 
 KEYS = ("task_key", "job_cluster_key", "name")
 """Keys by which entries of lists are merged."""

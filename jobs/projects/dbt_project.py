@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.jobs.projects.dbt_branches import find_branches, render_hook
-from isolitmus.jobs.projects.dbt_graph import choose_job_names, has_concurrent_batches, jobs_before
 from isolitmus.jobs.projects.dbt_manifest import (
     DbtSource,
+    choose_job_names,
+    has_concurrent_batches,
+    jobs_before,
     read_catalog,
     read_manifest,
     spark_column,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import LitmusError, brief, excerpt
-from isolitmus.model.place import Place
 from isolitmus.specs.disk.input_files import DEEPEST
 from isolitmus.specs.disk.repository import read_inside
 

@@ -19,20 +19,22 @@ from itertools import chain, combinations, count, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.checker.execution.run_result import run
-from isolitmus.jobs.questions.printed_tests import printed_test_problem
 from isolitmus.jobs.questions.query_witnesses import unconfirmed_rows
 from isolitmus.jobs.sql.job_binding import bind_job_statement
 from isolitmus.jobs.templates.expression_formulas import NoValue
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.litmus import ClientSettings, Expectation, Litmus
+from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.expression import Parameter
 from isolitmus.model.sql.statement import Optimize, Read, Restore
 from isolitmus.model.sql.types import is_opaque
 from isolitmus.model.sql.values import literal, sort_rows
 from isolitmus.model.verdict import Forbidden
+from isolitmus.specs.files.litmus_file import read_litmus
 from isolitmus.specs.files.spec_catalogue import level
 from isolitmus.specs.sql.definitions import restored_version
 from isolitmus.specs.sql.parameters import bound_literals, one_line
@@ -553,3 +555,47 @@ class CounterexampleCheck:
             ):
                 self._broken[key] = judged
         return self._broken[key]
+
+
+def printed_test_problem(test: Litmus, spec: Spec) -> str | None:
+    """Return why the text of a test does not have the outcomes and tables that it expects.
+
+    None if it has them.
+
+    Parameters
+    ----------
+    test : Litmus
+        Test with the outcomes that it expects under the protocol.
+    spec : Spec
+        The commit protocol.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> from isolitmus.model.litmus import Expectation
+    >>> from isolitmus.specs import litmus, protocol
+    >>> spec, test = protocol("delta-serializable"), litmus("reorder")
+    >>> for outcome in ("committed", "no-op"):
+    ...     expect = {spec.name: Expectation(outcome={"insert": (outcome,)})}
+    ...     print(printed_test_problem(replace(test, expect=expect), spec))
+    None
+    the text of the example ends otherwise: insert committed
+    """
+    expected = test.expect[spec.name]
+    try:
+        printed = read_litmus(str(test), test.name)
+        assert isinstance(printed, Litmus), "a test on tables"
+        ended = observed_run(printed, execute(printed, spec), spec.name)
+    except Disagreement:
+        raise
+    except IsolitmusError as problem:
+        return f"the text of the example is not executed: {str(problem).partition(chr(10))[0]}"
+    for name, outcomes in expected.outcome.items():
+        if ended.transactions[name].outcome not in outcomes:
+            return (
+                f"the text of the example ends otherwise: {name} {ended.transactions[name].outcome}"
+            )
+    for table, rows in (expected.tables or {}).items():
+        if not same_bag(ended.versions[-1][table], rows):
+            return f"the text of the example ends with another table {table}"
+    return None

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.jobs.lint_rule import codes_of, unknown_code
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import near
-from isolitmus.model.place import Place
 from isolitmus.specs.sql.parameters import PIECE
 
 if TYPE_CHECKING:

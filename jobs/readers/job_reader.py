@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from isolitmus.jobs.sql.job_statements import TransactionBlock
     from isolitmus.jobs.sql.undeclared_sources import UndeclaredSource
     from isolitmus.jobs.sql.uninterpreted_sources import UninterpretedSource
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.types import Type

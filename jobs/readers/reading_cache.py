@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from isolitmus.jobs import workload
 from isolitmus.jobs.sql import undeclared_sources, uninterpreted_sources
 from isolitmus.jobs.sql.uninterpreted_sources import written_tables
-from isolitmus.model import place
+from isolitmus.model import assumption
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.sql import expression, query, schema, statement
 from isolitmus.specs.sql.statements import LateOrigin
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from isolitmus.specs.files.toml_reader import Node
 
 MODULES = (
-    place, schema, workload, expression, query, statement, undeclared_sources,
+    assumption, schema, workload, expression, query, statement, undeclared_sources,
     uninterpreted_sources,
 )  # fmt: skip
 """Modules whose classes a reading consists of."""

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.jobs.readers.function_records import FunctionRecord
 from isolitmus.jobs.workload import AbortedStatement, ConflictPath, UnreadStatement
-from isolitmus.model.assumption import Assumption, AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind, Place
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.place import Place
 from isolitmus.model.sql.statement import Read
 
 if TYPE_CHECKING:

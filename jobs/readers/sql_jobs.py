@@ -17,8 +17,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from isolitmus.jobs.projects.databricks_notebook import read_notebook
-from isolitmus.jobs.projects.jupyter_notebook import read_jupyter_notebook
+from isolitmus.jobs.projects.notebooks import read_jupyter_notebook, read_notebook
 from isolitmus.jobs.readers.file_tables import FileTables
 from isolitmus.jobs.readers.recorded_functions import add_function_jobs, build_with_functions
 from isolitmus.jobs.readers.statement_places import unread_job
@@ -32,9 +31,8 @@ from isolitmus.jobs.sql.job_statements import (
     without_block,
 )
 from isolitmus.jobs.workload import UnreadStatement
-from isolitmus.model.assumption import Assumption, AssumptionKind
+from isolitmus.model.assumption import Assumption, AssumptionKind, Place
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
-from isolitmus.model.place import Place
 from isolitmus.specs.disk.input_files import read_text, real_path
 from isolitmus.specs.disk.repository import find_sql_paths, is_sql, read_inside
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from isolitmus.jobs.projects.databricks_notebook import NotebookText
+    from isolitmus.jobs.projects.notebooks import NotebookText
     from isolitmus.jobs.readers.declared_tables import LoggedDeclaration
     from isolitmus.jobs.readers.job_schedule import JobSchedule
     from isolitmus.jobs.readers.reading_cache import ReadingStore

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.jobs.sql.job_statements import unknown_verb
 from isolitmus.jobs.workload import UnreadStatement
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError, UndeterminedError
-from isolitmus.model.place import Place
 from isolitmus.specs.sql.parameters import BLANK
 from isolitmus.specs.sql.source_text import locate_error
 

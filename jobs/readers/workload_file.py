@@ -36,10 +36,9 @@ from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, near
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.disk.input_files import ENTRIES, real_path
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.table_ddl import read_ddl, table_ddl
 from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.toml_reader import Node, Source, show_value
+from isolitmus.specs.files.toml_reader import DELTA, Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.parameters import one_line
 from isolitmus.specs.sql.relations import relation_name

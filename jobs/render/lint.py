@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isolitmus.jobs.lint.finding import BrokenInvariant, FindingSite, LintFinding, LintResult
     from isolitmus.jobs.lint_rule import Severity
     from isolitmus.jobs.readers.baseline_file import BaselineEntry
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
 
 OF_PROMISE = {
     "write-serializable": "a table that no serial order produces",
@@ -35,7 +35,7 @@ def finding_title(one: LintFinding) -> str:
     Examples
     --------
     >>> from isolitmus.jobs.lint.finding import LintFinding, FindingSite
-    >>> from isolitmus.model.place import Place
+    >>> from isolitmus.model.assumption import Place
     >>> sites = tuple(FindingSite(name, Place(f"{name}.sql", 1, 1, 1)) for name in ("a", "b"))
     >>> finding_title(LintFinding("ISO201", sites)), finding_title(LintFinding("ISO202", sites[:1]))
     ('a and b may conflict', 'a always conflicts with another run of itself')

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from isolitmus.jobs.lint.finding import FindingSite, LintFinding, LintResult
-    from isolitmus.model.place import Place
+    from isolitmus.model.assumption import Place
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.page_parts import render_template
-from isolitmus.jobs.lint.finding_examples import FindingExamples
+from isolitmus.jobs.lint.linter import FindingExamples
 from isolitmus.jobs.render.job_examples import job_example
 from isolitmus.jobs.render.lint import (
     SEVERITIES,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from isolitmus.checker.render.page_parts import PageOrigin
     from isolitmus.jobs.lint.finding import LintFinding, LintResult
     from isolitmus.jobs.render.job_examples import JobExample
+    from isolitmus.model.assumption import Place
     from isolitmus.model.litmus import Litmus
-    from isolitmus.model.place import Place
 
 MOST_EXAMPLES = 25
 """Maximum number of findings whose examples are computed for a page."""

@@ -43,7 +43,6 @@ from isolitmus.model.sql.types import (
     fit_integer,
 )
 from isolitmus.model.sql.values import cast_value, rescale
-from isolitmus.model.sql.wildcards import wildcard_expression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -534,3 +533,29 @@ def _aggregate(
             return min(values, default=None)
         case "max":
             return max(values, default=None)
+
+
+def wildcard_expression(text: str, many: str, one: str) -> str:
+    """Return the regular expression of a text with wildcards, for ``fullmatch`` and DOTALL.
+
+    The text between two wildcards is matched as early as possible and then never again (an atomic
+    group): if the rest matches after a later place, it does so after the first one.
+
+    Parameters
+    ----------
+    text : str
+        Text with wildcards.
+    many, one : str
+        Wildcards for any text and for any character.
+
+    Examples
+    --------
+    >>> wildcard_expression("a*b*c?", "*", "?")
+    'a(?>.*?b).*c.'
+    """
+    first, *rest = (
+        "".join("." if sign == one else re.escape(sign) for sign in part)
+        for part in text.split(many)
+    )
+    inner = "".join(f"(?>.*?{part})" for part in rest[:-1] if part)
+    return f"{first}{inner}.*{rest[-1]}" if rest else first

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from isolitmus.model.sql.wildcards import wildcard_expression
+from isolitmus.model.sql.evaluation import wildcard_expression
 
 
 def matches_path(pattern: str, path: str, *, below: bool = False) -> bool:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from isolitmus.model.errors import LitmusError, UnknownName, near
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.specs.disk.input_files import HOME, is_folder, paths_below, read_text, shipped_files
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_catalogue import (
     format_of_file,
     name_text,
 )
+from isolitmus.specs.files.toml_reader import DELTA
 
 if TYPE_CHECKING:
     from isolitmus.model.matrix import Matrix

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from isolitmus.model.scope import FRESH, LARGEST, Scope, fresh
 from isolitmus.model.sql.statement import Read
 from isolitmus.specs.disk.input_files import shipped_files
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_catalogue import protocol_names
 from isolitmus.specs.files.table_file import read_scan, read_table, read_tables
-from isolitmus.specs.files.toml_reader import NAME, Node, Source, show_value
+from isolitmus.specs.files.toml_reader import DELTA, NAME, Node, Source, show_value
 from isolitmus.specs.files.transaction_file import read_format, read_sequence
 from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.unsupported_pairs import features_of, refuse_together

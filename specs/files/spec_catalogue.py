@@ -18,8 +18,8 @@ from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief
 from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.spec_reader import read_spec
+from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.registries import FORMATS, format_named, log_of_format
 
 if TYPE_CHECKING:

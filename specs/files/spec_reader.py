@@ -8,7 +8,7 @@ from isolitmus.model.errors import SpecError, near
 from isolitmus.model.vocabulary import relations_of, sets_of
 from isolitmus.specs.disk.input_files import HOME, is_there, read_text, real_path
 from isolitmus.specs.disk.repository import end_of_reading, escape
-from isolitmus.specs.files.defaults import DELTA
+from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.language import parser
 from isolitmus.specs.registries import format_named, formats
 

@@ -14,7 +14,7 @@ from sqlglot import expressions as exp
 
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.errors import SqlError
-from isolitmus.specs.files.defaults import DELTA
+from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.sql.source_text import DIALECT, SqlText
 from isolitmus.specs.sql.syntax import Syntax, well_formed
 

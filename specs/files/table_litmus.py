@@ -20,11 +20,10 @@ from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Block, Read, untracked_queries
 from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.sql.values import cast_value
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.expectations import Expected, read_expectations
 from isolitmus.specs.files.raw_file import read_raw_table
 from isolitmus.specs.files.table_file import read_table, read_tables
-from isolitmus.specs.files.toml_reader import read_head, show_value
+from isolitmus.specs.files.toml_reader import DELTA, read_head, show_value
 from isolitmus.specs.files.transaction_file import (
     apply_session_confs,
     read_format,

@@ -8,10 +8,10 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import LitmusError, UnknownName, brief, excerpt, near
-from isolitmus.model.place import Place
 from isolitmus.specs.disk.input_files import DEEPEST, ENTRIES, TEXT, inner_values, is_deeper
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from isolitmus.model.sql.types import Type
     from isolitmus.model.sql.values import Row, Rows, Value
+
+DELTA: Literal["delta"] = "delta"
+"""Format of a file that names none."""
+
 
 TomlTable = dict[str, Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

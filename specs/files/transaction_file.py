@@ -26,11 +26,10 @@ from isolitmus.model.sql.schema import Column
 from isolitmus.model.sql.statement import Block
 from isolitmus.specs.disk.input_files import STATEMENTS, TRANSACTIONS
 from isolitmus.specs.files.client_file import CLIENT, apply_confs, read_client, read_confs
-from isolitmus.specs.files.defaults import DELTA
 from isolitmus.specs.files.raw_file import RAW_KEYS, read_raw, read_target, refuse_raw_combination
 from isolitmus.specs.files.schema_versions import only_add_columns, reachable_tables, resolve_late
 from isolitmus.specs.files.table_file import read_plan
-from isolitmus.specs.files.toml_reader import NAME, show_value
+from isolitmus.specs.files.toml_reader import DELTA, NAME, show_value
 from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.configuration import OVERWRITE_MODE, SHUFFLES
 from isolitmus.specs.sql.parameters import parameters, strip_end

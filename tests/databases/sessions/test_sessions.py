@@ -11,7 +11,6 @@ from isolitmus.checker import run
 from isolitmus.checker.execution.run_diff import compare_runs
 from isolitmus.conformance.agreement import explore, find_differences
 from isolitmus.conformance.engines import open_engine
-from isolitmus.databases.derby import engine as on_derby
 from isolitmus.databases.derby import server as derby_server
 from isolitmus.databases.locking.random_tests import session_tests
 from isolitmus.databases.postgres import engine as on_postgres
@@ -24,7 +23,7 @@ from isolitmus.model.run import SeveralRuns
 from isolitmus.specs import litmus as catalogued
 from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_reader import read_spec as read_spec
+from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.registries import ENGINES
 
 TABLE = """
@@ -38,7 +37,7 @@ init    = ["INSERT INTO t VALUES (1, 10, 1), (2, 20, 2), (3, 30, 3)"]
 [transactions]
 {}
 """
-DERBY = tuple(on_derby.SQL.levels)
+DERBY = tuple(derby_server.SQL.levels)
 POSTGRES = tuple(on_postgres.SQL.levels)
 RU, RC, RR, SERIALIZABLE = (
     "derby-read-uncommitted",
@@ -613,14 +612,14 @@ def test_who_waits_for_ever_is_told_and_everything_is_released(state, message):
     server.state = state
     test = TESTS["under the cursor"]
     with pytest.raises(TimeLimit, match=message) as ended:
-        scheduling.run_on_database(server, on_derby.SQL, test, RC)
+        scheduling.run_on_database(server, derby_server.SQL, test, RC)
     assert ended.value.status == 3
     assert server.closed
     assert server.dropped
 
 
 def test_a_statement_that_waits_for_ever_is_exit_status_3(call, tmp_path):
-    stuck = replace(on_derby.SQL, name="stuck")
+    stuck = replace(derby_server.SQL, name="stuck")
     engine = database_engine(stuck, "", lambda: nullcontext(Stuck()), derby_server.derby_jars)
     file = tmp_path / "test.toml"
     file.write_text(str(TESTS["under the cursor"]))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from isolitmus.jobs.lint.answer_cache import AnswerCache
-from isolitmus.jobs.lint.finding_examples import FindingExamples
-from isolitmus.jobs.lint.linter import lint_workload
+from isolitmus.jobs.lint.linter import FindingExamples, lint_workload
 from isolitmus.jobs.readers.lint_settings import LintSettings
 from isolitmus.jobs.readers.workload_file import read_workload
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.jobs.projects.databricks_notebook import read_notebook
+from isolitmus.jobs.projects.notebooks import read_notebook
 from isolitmus.jobs.readers.sql_jobs import read_sql_file
 
 SIGNS = {"sql": "--", "py": "#", "scala": "//", "r": "#"}

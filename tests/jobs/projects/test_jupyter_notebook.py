@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolitmus.jobs.projects.jupyter_notebook import read_jupyter_notebook
-from isolitmus.jobs.projects.python_cells import read_python_cell
+from isolitmus.jobs.projects.notebooks import read_jupyter_notebook, read_python_cell
 from isolitmus.jobs.readers.sql_jobs import split_statements
 from isolitmus.model.errors import LitmusError
 

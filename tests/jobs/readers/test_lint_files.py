@@ -20,8 +20,8 @@ from isolitmus.jobs.readers.lint_settings import (
     path_matches,
     read_settings,
 )
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import IsolitmusError
-from isolitmus.model.place import Place
 
 SETTINGS = """\
 paths = ["models"]

@@ -20,8 +20,8 @@ from isolitmus.jobs.render.lint import (
     lint_markdown,
 )
 from isolitmus.jobs.render.lint_exchange import junit_text, sarif_document
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import printable
-from isolitmus.model.place import Place
 
 WORK = workload("shop")
 TEXT = st.text(min_size=1) | st.sampled_from(["]]>", "--", "<b>&", "a,b:c%", "::error::", "|\n|"])

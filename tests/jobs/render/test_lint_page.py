@@ -15,8 +15,8 @@ from isolitmus.jobs.lint_rule import RULES
 from isolitmus.jobs.readers.workload_sources import workload
 from isolitmus.jobs.render import lint_page as pages
 from isolitmus.jobs.render.lint_page import lint_page
+from isolitmus.model.assumption import Place
 from isolitmus.model.errors import visible
-from isolitmus.model.place import Place
 
 MADE = PageOrigin("isolitmus 0.1.0", "2026-01-31 12:00 UTC", "isolitmus lint")
 DDL = "CREATE TABLE events (id BIGINT, kind STRING, day DATE) USING delta PARTITIONED BY (day)"

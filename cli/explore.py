@@ -31,9 +31,8 @@ from isolitmus.cli.output import (
 from isolitmus.conformance.engines import open_engine, refuse_unable
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit, near
-from isolitmus.model.exploration import EACH, split_batches
 from isolitmus.specs import protocol as read_protocol
-from isolitmus.specs.files.evidence_files import ExplorationEvidence
+from isolitmus.specs.files.evidence_files import EACH, ExplorationEvidence, split_batches
 from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.registries import engine_named, format_named, formats
 
@@ -42,9 +41,9 @@ if TYPE_CHECKING:
 
     from isolitmus.conformance.agreement import ExplorationResult
     from isolitmus.model.engine import Engine, RunsTests
-    from isolitmus.model.exploration import RandomBatch
     from isolitmus.model.format import Format, RandomTests
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.files.evidence_files import RandomBatch
 
 
 @check_output_paths(evidence=False, out=True)

@@ -31,9 +31,9 @@ from isolitmus.model.errors import (
     UndeterminedError,
     WaitsForEver,
 )
-from isolitmus.model.exploration import RandomBatch
 from isolitmus.model.matrix import NOT_MODELLED, MatrixCase
 from isolitmus.model.run import SeveralRuns
+from isolitmus.specs.files.evidence_files import RandomBatch
 from isolitmus.specs.files.matrix_file import matrix_litmus
 from isolitmus.specs.files.spec_catalogue import protocol
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from isolitmus.model.exploration import RandomBatch
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.matrix import Matrix
     from isolitmus.model.run import Run
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
+    from isolitmus.specs.files.evidence_files import RandomBatch
 
 REPLAYS = ResultTable(
     "replays",

@@ -1,11 +1,15 @@
 r"""Notebooks of Databricks and of Jupyter: their SQL as a text of statements.
 
-A notebook of Databricks in the source format begins with ``-- Databricks notebook source`` (``#`` for Python and R, ``//`` for
-Scala). ``COMMAND ----------`` ends a cell. A cell in another language than the notebook's has
-``MAGIC`` before each line, and begins with ``%sql``, ``%python`` or the like.
+A notebook of Databricks in the source format begins with ``-- Databricks notebook source`` (``#``
+for Python and R, ``//`` for Scala). ``COMMAND ----------`` ends a cell. A cell in another language
+than the notebook's has ``MAGIC`` before each line, and begins with ``%sql``, ``%python`` or the
+like. Nothing is moved: blanks take the place of what is no SQL, so that the place of a statement in
+the text is its place in the file.
 
-Nothing is moved: blanks take the place of what is no SQL, so that the place of a statement in the
-text is its place in the file.
+In a notebook of Jupyter (nbformat 4) cells of SQL begin with ``%sql`` or ``%%sql``; in a notebook
+of SQL they need not. Cells of Python are SQL if they do nothing but ``spark.sql("…")``. The text
+has the lines of the file, so that the line of a statement is that in the file; a file that is not
+laid out as nbformat writes it, with each line of a cell in a line of its own, is laid out so before.
 """
 
 from __future__ import annotations

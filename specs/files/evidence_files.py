@@ -13,23 +13,76 @@ release, because another one may look for other things in a log.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import text_digest
 from isolitmus.model.errors import Ended, LitmusError, LogError
-from isolitmus.model.exploration import RandomBatch
 from isolitmus.model.matrix import LETTERS, OTHER, MatrixPlace, outcome_letter
 from isolitmus.specs.disk.input_files import RECORDING, TEXT, read_if_there, read_json
 from isolitmus.specs.disk.output_files import write_whole
 from isolitmus.specs.files.toml_reader import Source, show_value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from isolitmus.model.matrix import Matrix, MatrixCase
     from isolitmus.specs.files.toml_reader import Node
+
+EACH = 100
+"""Number of tests that are drawn from one seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomBatch:
+    """Batch of random tests of one kind, drawn from one seed."""
+
+    kind: str
+    """Name of the kind of tests (``Format.random``)."""
+    seed: int
+    """Seed of the random numbers."""
+    count: int
+    """Number of tests."""
+    unsaid: int | None = None
+    """Number of tests for which the model predicts nothing; the others ran as predicted. None: not
+    run.
+    """
+    several: int = 0
+    """Number of tests with several predicted runs, one of which the engine's was."""
+    drawn: str = ""
+    """Digest of the tests: a seed gives other tests when their generator changes."""
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Kind, seed and count, which identify the batch."""
+        return self.kind, self.seed, self.count
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the batch as a JSON object (docs/interface.md, 6)."""
+        return {
+            "tests": self.kind,
+            "seed": self.seed,
+            "count": self.count,
+            "drawn": self.drawn,
+            "unsaid": self.unsaid,
+            "several": self.several,
+        }
+
+
+def split_batches(kind: str, seed: int, count: int) -> Iterator[RandomBatch]:
+    """Yield batches of `count` tests of a kind, with consecutive seeds from `seed` on.
+
+    Examples
+    --------
+    >>> [batch.key for batch in split_batches("raw", 7, 130)]
+    [('raw', 7, 100), ('raw', 8, 30)]
+    """
+    while count > 0:
+        yield RandomBatch(kind, seed, min(EACH, count))
+        seed, count = seed + 1, count - EACH
+
 
 OF_PLACE = ("a", "winner", "layout")
 CaseKey = tuple[str, MatrixPlace]

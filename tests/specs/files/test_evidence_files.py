@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from isolitmus.conformance import agreement
 from isolitmus.conformance.agreement import redraw_batch
 from isolitmus.model.errors import LitmusError
-from isolitmus.model.exploration import EACH, RandomBatch, split_batches
 from isolitmus.specs import protocol
-from isolitmus.specs.files.evidence_files import ExplorationEvidence
+from isolitmus.specs.files.evidence_files import (
+    EACH,
+    ExplorationEvidence,
+    RandomBatch,
+    split_batches,
+)
 from isolitmus.specs.registries import format_named
 
 RANDOM = {each.name: each.strategy for each in format_named("delta").random}

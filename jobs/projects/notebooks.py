@@ -8,8 +8,8 @@ the text is its place in the file.
 
 In a notebook of Jupyter (nbformat 4) cells of SQL begin with ``%sql`` or ``%%sql``; in a notebook
 of SQL they need not. Cells of Python are SQL if they do nothing but ``spark.sql("…")``. The text
-has the lines of the file, so that the line of a statement is that in the file; a file that is not
-laid out as nbformat writes it, with each line of a cell in a line of its own, is laid out so before.
+has the lines of the file, so that the line of a statement is that in the file. A file that is not
+laid out as nbformat writes it, with each line of a cell in a line of its own, is first laid out so.
 """
 
 from __future__ import annotations

@@ -6,6 +6,12 @@ INSTALLED := .venv/installed
 # Where it is set, each process compiles the tests anew: a third of `make quick`.
 unexport PYTHONDONTWRITEBYTECODE
 
+# make test PART=jobs: the linters and types of all, the tests of one part, of one layer, or of these.
+PARTS_core := tests/test_core.py tests/model tests/specs/language tests/checker/judge
+PARTS_proper := $(addprefix tests/,model specs checker conformance cli formats)
+TESTED := $(if $(PART),$(or $(PARTS_$(PART)),tests/$(PART)))
+$(if $(wildcard $(or $(firstword $(TESTED)),tests)),,$(error PART is '$(PART)'; known: core, proper, and the folders of tests))
+
 .NOTPARALLEL:
 .PHONY: help engines demo test conformance quick bench artifact artifact-full docs lint env preflight clean
 
@@ -13,6 +19,7 @@ help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
 	@echo 'make test         linters, types, layers, all tests; real engines are asked about a fifth of the catalogue'
 	@echo 'make quick        the same without engines and without what is slow'
+	@echo '                  both take PART=jobs, or another folder of tests; PART=core, PART=proper'
 	@echo 'make conformance  hours: the whole catalogue, all that is found, random tests, the matrix, on real engines'
 	@echo 'make docs         the site of docs/, in build/site; a broken link is an error'
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
@@ -25,8 +32,8 @@ help:
 demo: preflight env
 	$(BIN)/isolitmus demo --out report
 
-test: preflight lint docs engines
-	$(BIN)/pytest --numprocesses auto --dist loadfile -m 'not wide'
+test: preflight lint $(if $(PART),,docs) engines
+	$(BIN)/pytest --numprocesses auto --dist loadfile -m 'not wide' $(TESTED)
 
 # Without the first three, their tests are skipped and say so; without the last, Spark starts more slowly.
 engines: env
@@ -44,9 +51,9 @@ conformance: preflight engines
 	$(BIN)/isolitmus explore sessions --engine postgres --count 500 --evidence conformance/evidence/postgres.toml
 	$(BIN)/isolitmus matrix --engine delta --evidence conformance/evidence/pairs.toml
 
-quick: lint
+quick: $(if $(PART),env,lint)
 	HYPOTHESIS_PROFILE=quick $(BIN)/pytest --numprocesses auto --dist loadfile \
-		-m 'not spark and not slow and not derby and not postgres'
+		-m 'not spark and not slow and not derby and not postgres' $(TESTED)
 
 bench: env
 	$(BIN)/python bench/run.py

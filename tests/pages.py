@@ -24,6 +24,8 @@ import pytest
 from inner_runs import run_pytest, run_script
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = sorted(path.parent.name for path in ROOT.glob("*/py.typed"))
+"""Layers and parts: the folders of the code."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)([^\n`]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`([\w.-]+)\.(cat|toml|py|sql|txt|edn)`")

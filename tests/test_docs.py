@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from pages import BLOCKS, FENCE, KINDS, PAGES, ROOT, check_console, check_python, commands, of_kind
+from pages import (
+    BLOCKS,
+    FENCE,
+    FOLDERS,
+    KINDS,
+    PAGES,
+    ROOT,
+    check_console,
+    check_python,
+    commands,
+    of_kind,
+)
 
 import isolitmus
 from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
@@ -109,9 +120,7 @@ def test_words_of_the_glossary_are_used():
     glossary = ROOT / "docs" / "glossary.md"
     files = [
         *PAGES,
-        *ROOT.glob("model/**/*.py"),
-        *ROOT.glob("checker/**/*.py"),
-        *ROOT.glob("conformance/**/*.py"),
+        *(path for top in FOLDERS for path in ROOT.glob(f"{top}/**/*.py")),
         *ROOT.glob("specs/**/*.cat"),
     ]
     texts = " ".join(" ".join(f.read_text("utf-8").lower().split()) for f in files if f != glossary)

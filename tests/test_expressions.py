@@ -22,7 +22,7 @@ import pytest
 from isolitmus import model
 
 ROOT = Path(model.__file__).parents[1]
-FOLDERS = ("model", "specs", "checker", "cli", "conformance/pyspark_jobs")
+FOLDERS = ("model", "specs", "checker", "cli", "jobs", "histories", "databases/locking", "claims")
 METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn")
 READS_ON = {"sub", "subn", "split", "findall", "finditer"}
 """Methods that search again after each match."""

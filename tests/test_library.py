@@ -67,7 +67,7 @@ def test_a_folder_is_linted_with_its_settings(tmp_path):
         (lambda: isolitmus.robust("shop", promises=["x"]), "unknown promise 'x'"),
         (lambda: isolitmus.robust("shop", keeps=["uniq(id)"]), "invariant"),
         (lambda: isolitmus.matrix("pair"), "unknown matrix 'pair'; did you mean 'pairs'"),
-        (lambda: next(isolitmus.claims(["D999"])), "unknown claim 'D999'"),
+        (lambda: next(isolitmus.verify_claims(["D999"])), "unknown claim 'D999'"),
         (lambda: isolitmus.install("dleta"), "did you mean 'delta'"),
         (lambda: isolitmus.report("nowhere"), "nowhere: no tables of a sweep"),
     ],

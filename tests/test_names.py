@@ -5,11 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from pages import FOLDERS
 
 import isolitmus.model
 
 ROOT = Path(isolitmus.model.__file__).parents[1]
-ROOMS = ("model", "specs", "checker", "conformance", "pipeline", "cli")
+ROOMS = FOLDERS
 
 
 def modules():

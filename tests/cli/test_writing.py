@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
 import pytest
+from pages import FOLDERS
 
-from isolitmus.cli.main import VERBS
+from isolitmus.cli.main import FUNCTIONS, VERBS
 from isolitmus.specs.disk import output_files as writing
 from isolitmus.specs.disk.output_files import LineAppender, only_writer, write_whole
 
@@ -51,7 +51,7 @@ WRITERS = {
     ("export", "awdit"): ["history-long-fork"],
 }
 """Every option that names what is written, and a use of its command."""
-FOLDERS = {pair for pair in WRITERS if pair[1] == "out" and pair[0] != "lint"} | {
+CHOSEN = {pair for pair in WRITERS if pair[1] == "out" and pair[0] != "lint"} | {
     ("lint", "save"),
     ("predict", "save"),
     ("robust", "save"),
@@ -66,9 +66,7 @@ def test_every_option_that_is_written_is_here():
     found = {
         (verb, name)
         for verb in VERBS
-        for name, parameter in signature(
-            getattr(import_module(f"isolitmus.cli.{verb}"), verb)
-        ).parameters.items()
+        for name, parameter in signature(FUNCTIONS.named(verb)).parameters.items()
         if re.search("Path|Location", str(parameter.annotation))
     }
     assert found == set(WRITERS)
@@ -78,7 +76,7 @@ def test_every_option_that_is_written_is_here():
 @pytest.mark.parametrize(("command", "option"), WRITERS)
 def test_the_second_writer_is_refused(call, tmp_path, monkeypatch, command, option):
     monkeypatch.chdir(tmp_path)
-    folder = (command, option) in FOLDERS
+    folder = (command, option) in CHOSEN
     words = command, *WRITERS[command, option], f"--{option}", "there"
     with only_writer(Path("there"), folder=folder):
         status, out, err = call(*words)
@@ -235,7 +233,7 @@ def test_one_place_opens_files_for_writing():
     pattern = r"write_text\(|write_bytes\(|open\([^)\n]*\"[waxr]b?\+?\"|O_CREAT\b(?! \|)|ZipFile\(|touch\("
     writing_files = {
         path.relative_to(root).as_posix()
-        for top in ("model", "specs", "checker", "conformance", "pipeline", "cli")
+        for top in FOLDERS
         for path in (root / top).rglob("*.py")
         for line in path.read_text("utf-8").splitlines()
         if (found := re.search(pattern, line)) and '"r' not in found[0] and "..." not in line

@@ -79,8 +79,8 @@ OUTER = (
     "checker/strategies/*.py", "checker/sweeps/*_sweep.py", "databases/locking/interleavings.py",
     "jobs/predict/prediction.py", "jobs/robust/robustness.py", "conformance/**/*.py",
 )  # fmt: skip
-PAIRS = {"run_cases"}
-"""Functions of tests with their protocols, which somebody has read already."""
+PAIRS = {"format_of", "run_cases"}
+"""Functions of specs, and of tests with their protocols, which somebody has read already."""
 
 
 def test_no_public_function_wants_a_spec_that_somebody_has_to_read_first():
@@ -90,10 +90,8 @@ def test_no_public_function_wants_a_spec_that_somebody_has_to_read_first():
     wanting = set()
     for file in (file for pattern in OUTER for file in home.glob(pattern)):
         tree = ast.parse(file.read_text("utf-8"))
-        named = next((n.value for n in tree.body if _is_all(n)), None)
-        public = set() if named is None else set(ast.literal_eval(named))
         for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and node.name in public:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 functions += 1
                 of = node.args
                 every = [*of.args, *of.kwonlyargs, *filter(None, [of.vararg])]
@@ -133,10 +131,6 @@ def test_what_the_packages_offer_takes_names_and_paths():
         conformance.replay("history-write-skew", "delta-serializable", None)
     with pytest.raises(UnknownName, match="delta-serialisable"):
         conformance.replay("reorder", "delta-serialisable", None)
-
-
-def _is_all(node):
-    return isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
 
 
 def test_jobs_and_cells_take_names_too(tmp_path):

@@ -18,7 +18,7 @@ from isolitmus.model.verdict import Forbidden, Needs, Unknown, Violation
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.spec_catalogue import levels, protocols
-from isolitmus.specs.language import parser as cat
+from isolitmus.specs.files.spec_reader import read_spec
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "words"
 
@@ -183,7 +183,7 @@ def test_a_chain_that_leads_back_is_a_cycle_and_one_that_must_not_be_is_refused(
 
 
 def test_the_sets_of_an_empty_axiom_are_said():
-    spec = cat.read('"Mine" empty [~Blind] ; (unseen & adds-meets-reads) as Refused', "mine")
+    spec = read_spec('"Mine" empty [~Blind] ; (unseen & adds-meets-reads) as Refused', "mine")
     test = litmus("two-updates-one-row")
     (violation,) = check(test, [spec]).levels["mine"].violations
     assert violation.cycle[0].why.endswith("; b is not a blind append")

@@ -12,12 +12,12 @@ import re
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isolitmus.jobs.projects.path_patterns import matches_path
 from isolitmus.jobs.projects.project_files import resource_files
 from isolitmus.jobs.projects.yaml_tree import YamlValue, merge_yaml, read_yaml
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, near
 from isolitmus.specs.disk.input_files import is_file, is_folder, is_link, real_path
-from isolitmus.specs.disk.path_patterns import matches_path
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, escape
 
 if TYPE_CHECKING:

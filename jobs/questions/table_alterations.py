@@ -106,7 +106,7 @@ def leave_out_failing(workload: Workload) -> Workload:
 
 def _refused(schema: Schema, statements: tuple[Statement, ...]) -> list[tuple[Statement, str]]:
     """Return the statements that no job can execute on a table, each with the reason."""
-    from isolitmus.checker.delta.header_states import alteration_problem, header_states
+    from isolitmus.jobs.templates.header_states import alteration_problem, header_states
 
     found: list[tuple[Statement, str]] = []
     modelled: list[Statement] = []

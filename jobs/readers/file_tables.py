@@ -15,12 +15,12 @@ from isolitmus.jobs.readers.table_names import created_name, created_text, text_
 from isolitmus.jobs.readers.unread_tables import unread_table
 from isolitmus.jobs.readers.workload_file import workload_tables
 from isolitmus.jobs.sql.job_statements import creates_table
+from isolitmus.jobs.sql.relations import RelationName, SqlSession
 from isolitmus.jobs.workload import UnreadTable
 from isolitmus.model.assumption import AssumptionKind
 from isolitmus.model.errors import LitmusError, SqlError
 from isolitmus.specs.files.table_ddl import read_ddl
 from isolitmus.specs.files.toml_reader import Node, Source
-from isolitmus.specs.sql.relations import RelationName, SqlSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -46,6 +46,7 @@ from isolitmus.jobs.sql.job_statements import (
 )
 from isolitmus.jobs.sql.parameter_types import infer_types
 from isolitmus.jobs.sql.relation_account import RelationAccount
+from isolitmus.jobs.sql.relations import SqlSession, is_use
 from isolitmus.jobs.sql.undeclared_sources import (
     UNPARSED,
     replace_undeclared_sources,
@@ -86,7 +87,6 @@ from isolitmus.specs.sql.configuration import (
 )
 from isolitmus.specs.sql.definitions import property_parameters, with_any_version
 from isolitmus.specs.sql.parameters import BLANK, is_unnamed, one_line, parameters
-from isolitmus.specs.sql.relations import SqlSession, is_use
 from isolitmus.specs.sql.run_constants import unnamed_parameters
 from isolitmus.specs.sql.source_text import locate_error
 from isolitmus.specs.sql.statements import refused_part, resolve

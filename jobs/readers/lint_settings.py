@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from isolitmus.jobs.lint_rule import chosen_codes, codes_of, unknown_code
+from isolitmus.jobs.projects.path_patterns import matches_path
 from isolitmus.jobs.readers.job_schedule import JobSchedule, read_job_schedule
 from isolitmus.model.errors import LitmusError
 from isolitmus.specs.disk.input_files import (
@@ -21,7 +22,6 @@ from isolitmus.specs.disk.input_files import (
     real_path,
     real_place,
 )
-from isolitmus.specs.disk.path_patterns import matches_path
 from isolitmus.specs.disk.repository import end_of_reading, escape, read_inside
 from isolitmus.specs.files.toml_reader import Node, Source, show_value
 

@@ -30,6 +30,7 @@ from isolitmus.jobs.sql.job_statements import (
     split_inserts,
     without_block,
 )
+from isolitmus.jobs.sql.relations import SqlSession, definition_of, dropped_view, is_use
 from isolitmus.jobs.workload import UnreadStatement
 from isolitmus.model.assumption import Assumption, AssumptionKind, Place
 from isolitmus.model.errors import IsolitmusError, LitmusError, SqlError
@@ -38,7 +39,6 @@ from isolitmus.specs.disk.repository import find_sql_paths, is_sql, read_inside
 from isolitmus.specs.files.toml_reader import NAME, Node, Source
 from isolitmus.specs.sql.configuration import JOB_CONFS, SET
 from isolitmus.specs.sql.parameters import PIECE, one_line
-from isolitmus.specs.sql.relations import SqlSession, definition_of, dropped_view, is_use
 from isolitmus.specs.sql.source_text import locate_error
 
 if TYPE_CHECKING:

@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import expressions as exp
 
 from isolitmus.jobs.sql.relation_account import RelationAccount
-from isolitmus.model.assumption import Assumption, AssumptionKind
-from isolitmus.specs.disk.input_files import real_path
-from isolitmus.specs.files.toml_reader import Node
-from isolitmus.specs.sql.parameters import BLANK
-from isolitmus.specs.sql.relations import (
+from isolitmus.jobs.sql.relations import (
     NAME,
     RelationName,
     SqlSession,
@@ -32,13 +28,17 @@ from isolitmus.specs.sql.relations import (
     text_tree,
     with_schema,
 )
+from isolitmus.model.assumption import Assumption, AssumptionKind
+from isolitmus.specs.disk.input_files import real_path
+from isolitmus.specs.files.toml_reader import Node
+from isolitmus.specs.sql.parameters import BLANK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from isolitmus.jobs.readers.declared_tables import LoggedDeclaration
+    from isolitmus.jobs.sql.relations import DefinedRelation
     from isolitmus.jobs.workload import UnreadTable
-    from isolitmus.specs.sql.relations import DefinedRelation
 
 CREATED = re.compile(
     rf"{BLANK}CREATE\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"

@@ -31,6 +31,7 @@ from isolitmus.jobs.readers.unread_tables import creates_no_table, unread_table
 from isolitmus.jobs.sql.generated_columns import with_generated
 from isolitmus.jobs.sql.invariant_text import FORMS, read_invariants_of
 from isolitmus.jobs.sql.job_statements import transaction_statements
+from isolitmus.jobs.sql.relations import relation_name
 from isolitmus.jobs.workload import Job, QueryText, StandIn, Workload
 from isolitmus.model.assumption import Assumption, AssumptionKind
 from isolitmus.model.errors import LitmusError, NoLitmusTest, SqlError, brief, near
@@ -41,7 +42,6 @@ from isolitmus.specs.files.table_file import read_table, read_tables
 from isolitmus.specs.files.toml_reader import DELTA, Node, Source, show_value
 from isolitmus.specs.sql.configuration import LAYOUT, LEVELS, MADE
 from isolitmus.specs.sql.parameters import one_line
-from isolitmus.specs.sql.relations import relation_name
 from isolitmus.specs.sql.source_text import errors_in_file
 
 if TYPE_CHECKING:

@@ -25,10 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import expressions as exp
 
-from isolitmus.model.sql.expression import Subquery
-from isolitmus.model.sql.query import Origin, Select
-from isolitmus.model.sql.statement import Create, Delete, Insert, Merge, Read, Replace, Update
-from isolitmus.specs.sql.relations import (
+from isolitmus.jobs.sql.relations import (
     FORMATS,
     find_scans,
     name_of_node,
@@ -36,17 +33,20 @@ from isolitmus.specs.sql.relations import (
     text_tree,
     with_schema,
 )
+from isolitmus.model.sql.expression import Subquery
+from isolitmus.model.sql.query import Origin, Select
+from isolitmus.model.sql.statement import Create, Delete, Insert, Merge, Read, Replace, Update
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isolitmus.model.sql.statement import Statement
-    from isolitmus.specs.sql.relations import (
+    from isolitmus.jobs.sql.relations import (
         DefinedRelation,
         RelationName,
         RelationScans,
         SqlSession,
     )
+    from isolitmus.model.sql.statement import Statement
 
 WITH_QUERIES = (Create, Delete, Insert, Merge, Read, Replace, Update)
 """Statements that may have a query; the grammar of the others has one table, and no relation."""

@@ -1,6 +1,6 @@
 """Metadata of the table of a symbolic statement, as formulas over an unknown header.
 
-The header is one of those that the table may have while jobs run (``checker.delta.header_states``):
+The header is one of those that the table may have while jobs run (``templates.header_states``):
 a number, 0 for the declared one. What a statement does to each of them is known by execution, so
 relations that only the metadata decide are exact.
 """
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.delta.header_states import ALTERING, header_states
+from isolitmus.jobs.templates.header_states import ALTERING, header_states
 from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from isolitmus.checker.delta.header_states import HeaderChange, HeaderChanges, HeaderStates
+    from isolitmus.jobs.templates.header_states import HeaderChange, HeaderChanges, HeaderStates
     from isolitmus.jobs.templates.statement_template import Template
     from isolitmus.model.sql.statement import Statement
 

@@ -39,9 +39,9 @@ from isolitmus.model.sql.conditions import columns_in, disjuncts, may_be_optimiz
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from isolitmus.checker.delta.header_states import HeaderChange
     from isolitmus.checker.delta.read_set import Access
     from isolitmus.jobs.templates.expression_formulas import RowTerm
+    from isolitmus.jobs.templates.header_states import HeaderChange
     from isolitmus.jobs.templates.statement_template import SourceRow, Template
     from isolitmus.model.sql.schema import Schema
 

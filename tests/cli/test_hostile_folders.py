@@ -13,9 +13,8 @@ import pytest
 from pages import FOLDERS
 
 from isolitmus.checker.execution.worker_processes import SAFE_PATH, process_pool
-from isolitmus.jobs.projects import databricks_bundle
+from isolitmus.jobs.projects import databricks_bundle, path_patterns
 from isolitmus.jobs.readers.lint_settings import path_matches
-from isolitmus.specs.disk import path_patterns
 
 DDL = "CREATE TABLE events (id BIGINT, kind STRING, day DATE) USING delta PARTITIONED BY (day)"
 DEPENDENCIES = ("duckdb", "isolitmus", "lark", "numpy", "sqlglot", "typer", "yaml", "z3")
@@ -389,7 +388,7 @@ def test_files_of_a_repository_are_opened_in_one_place():
             "jobs/readers",
             "jobs/sql",
             "claims",
-        )  # fmt: skip
+        )
         for path in (root / top).rglob("*.py")
         if re.search(pattern, path.read_text("utf-8"))
     }

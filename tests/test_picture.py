@@ -80,24 +80,40 @@ HOLDS = {
     "model": "relation, graph, history, litmus test, run, spec",
 }
 CORE = {"judge", "language"}
-SIZE, ROW, GAP, LEFT = 12, 26, 6, 150
+SIZE, ROW, GAP, LEFT = 12, 26, 6, 130
 PARTS = ("jobs", "databases", "histories", "pipeline", "claims")
 """The parts from the left to the right, the one with most rooms first."""
 
 
-def boxes(rows, left, top):
-    """Yield the rooms of a folder as boxes, a row below another; those of the core are bold."""
+def box(room, x, y):
+    """Return a room as a box, and its width; the boxes of the core have a thick line."""
+    width = text_width(room, SIZE) + 16
+    thick = ' style="stroke-width:3"' if room in CORE else ""
+    rect = f'<rect class="node" x="{x:g}" y="{y}" width="{width:g}" height="{ROW}" rx="4"{thick}/>'
+    return [rect, label(x + width / 2, y + 17, room, "digit")], width
+
+
+def downwards(rows, left, top):
+    """Yield the rooms of a part, a row below another."""
     for number, row in enumerate(rows):
-        x, y = left, top + number * (ROW + GAP)
+        x = left
         for room in row:
-            width = text_width(room, SIZE) + 16
-            yield f'<rect class="node" x="{x:g}" y="{y}" width="{width:g}" height="{ROW}" rx="4"/>'
-            yield label(x + width / 2, y + 17, room, "name" if room in CORE else "digit")
+            drawn, width = box(room, x, top + number * (ROW + GAP))
+            yield from drawn
             x += width + GAP
 
 
+def rightwards(rows, left, top):
+    """Yield the rooms of a layer, each row of its contract to the right of the one above it."""
+    x = left
+    for row in rows:
+        drawn = [box(room, x, top + number * (ROW + GAP)) for number, room in enumerate(row)]
+        yield from (part for parts, _ in drawn for part in parts)
+        x += max(width for _, width in drawn) + GAP
+
+
 def layers_svg(theme):
-    """Draw each layer as a band, and the parts above them side by side."""
+    """Draw the parts side by side, and the layers below them as bands."""
     (top, *below) = contracts()
     assert {*top} == {*PARTS}
     assert [*top, *(name for layer in below for name in layer)] == [*HOLDS]
@@ -111,23 +127,25 @@ def layers_svg(theme):
         )
         parts.append(label(x + 12, 20, name, "name"))
         parts.append(label(x + 12, 38, HOLDS[name], "edge-label"))
-        parts += boxes(top[name], x + 12, 48)
+        parts += downwards(top[name], x + 12, 48)
         x += width + 10
     right, y = round(x - 10), height + 14
     for layer in below:
         ((name, rows),) = layer.items()
-        height = 32 + len(rows) * (ROW + GAP)
+        height = 32 + max((len(row) for row in rows), default=0) * (ROW + GAP)
         parts.append(f'<rect class="node" x="0" y="{y}" width="{right}" height="{height}" rx="6"/>')
         parts.append(label(12, y + 20, name, "name"))
         parts.append(label(LEFT, y + 20, HOLDS[name], "edge-label"))
-        parts += boxes(rows, LEFT, y + 28)
+        parts += rightwards(rows, 12, y + 28)
         y += height + 14
     said = "; ".join(
         f"{name}: {', '.join(room for row in rows for room in row) or 'no rooms'}"
         for layer in (top, *below)
         for name, rows in layer.items()
     )
-    title = "Parts above layers, each importing only from below"
+    title = (
+        "Parts above layers: each imports only from below, a room of a layer only from its right"
+    )
     return svg(title, said, (0, 0, right, y), parts, theme)
 
 

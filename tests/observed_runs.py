@@ -21,7 +21,11 @@ from isolitmus.model.errors import LitmusError
 from isolitmus.model.run import Run, TransactionRun, Wait
 from isolitmus.specs.registries import ENGINES
 
-PACKAGE = "isolitmus.conformance"
+HARNESS = (
+    "isolitmus.conformance", "isolitmus.databases.sessions", "isolitmus.databases.derby",
+    "isolitmus.databases.postgres",
+)  # fmt: skip
+"""Packages of the code that executes litmus tests on engines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def case_digest(engine, release, litmus, protocol):
 def harness_digest(module):
     """Return the digest of the code by which a module of this package executes litmus tests.
 
-    It is that of the module and of all modules of the package that it imports, directly or not, and
+    It is that of the module and of all modules of the harness that it imports, directly or not, and
     of the Java files beside them. Docstrings and comments do not count.
     """
     seen = {}
@@ -124,16 +128,16 @@ def harness_digest(module):
 
 
 def _imported(tree):
-    """The modules of this package that a module imports, anywhere in it."""
+    """The modules of the harness that a module imports, anywhere in it."""
     names = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            if node.module == PACKAGE:
-                names |= {f"{PACKAGE}.{alias.name}" for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module in HARNESS:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return {name for name in names if name.startswith(f"{PACKAGE}.")}
+    return {name for name in names if name.startswith(tuple(f"{one}." for one in HARNESS))}
 
 
 def _code(tree):

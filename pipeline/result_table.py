@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-from sqlglot import expressions as exp
-
 from isolitmus.model.errors import IsolitmusError
 from isolitmus.specs.disk.input_files import is_delta_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
+    from sqlglot import expressions as exp
 
     from isolitmus.specs.disk.output_files import Location
 
@@ -179,18 +179,18 @@ def text_literal(words: str) -> str:
     return f"'{escaped}'"
 
 
-PLAIN = {
-    exp.DataType.Type.BIGINT: pa.int64(),
-    exp.DataType.Type.BOOLEAN: pa.bool_(),
-    exp.DataType.Type.DATE: pa.date32(),
-    exp.DataType.Type.DOUBLE: pa.float64(),
-    exp.DataType.Type.FLOAT: pa.float32(),
-    exp.DataType.Type.INT: pa.int32(),
-    exp.DataType.Type.SMALLINT: pa.int16(),
-    exp.DataType.Type.TEXT: pa.string(),
-    exp.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
-    exp.DataType.Type.TINYINT: pa.int8(),
+ARROW = {
+    "BIGINT": "int64",
+    "BOOLEAN": "bool_",
+    "DATE": "date32",
+    "DOUBLE": "float64",
+    "FLOAT": "float32",
+    "INT": "int32",
+    "SMALLINT": "int16",
+    "TEXT": "string",
+    "TINYINT": "int8",
 }
+"""Function of PyArrow that makes a type, by sqlglot's name of the type."""
 
 
 @cache
@@ -202,18 +202,25 @@ def arrow_type(sql: str) -> pa.DataType:
     >>> str(arrow_type("ARRAY<STRUCT<id: INT, name: STRING>>"))
     'list<item: struct<id: int32, name: string>>'
     """
+    from sqlglot import expressions as exp
+
     return _of(exp.DataType.build(sql, dialect="spark"))
 
 
 def _of(type_: exp.DataType) -> pa.DataType:
     """Return the Arrow type of a parsed SQL type; DECIMAL without digits is DECIMAL(10,0)."""
+    import pyarrow as pa
+
     inside = type_.expressions
-    match type_.this:
-        case exp.DataType.Type.ARRAY:
+    match type_.this.name:
+        case "ARRAY":
             return pa.list_(_of(inside[0]))
-        case exp.DataType.Type.STRUCT:
+        case "STRUCT":
             return pa.struct([(part.name, _of(part.args["kind"])) for part in inside])
-        case exp.DataType.Type.DECIMAL:
+        case "DECIMAL":
             precision, scale = (int(part.name) for part in inside) if inside else (10, 0)
             return pa.decimal128(precision, scale)
-    return PLAIN[type_.this]
+        case "TIMESTAMPTZ":
+            return pa.timestamp("us", "UTC")
+        case name:
+            return getattr(pa, ARROW[name])()

@@ -415,7 +415,7 @@ def test_the_wheel_alone_says_in_one_sentence_how_to_get_an_engine(installed, wo
 
 SMOKES = {
     "proper": ("run reorder", 0, "reorder"),
-    "jobs": ("predict shop", 0, "shop"),
+    "jobs": ("predict shop", 1, "The orders of a shop"),
     "histories": ("check lost.edn --level serializable", 1, "Serializable forbids it"),
     "databases": ("run halves-of-a-sum", 0, "halves-of-a-sum"),
     "pipeline": ("report nowhere", 2, "no tables of a sweep are there"),

@@ -25,7 +25,7 @@ from isolitmus.specs.files.spec_catalogue import levels, related_protocols
 
 OF_THE_SIDES = {*BESIDE, "unread"}
 SCANS = {"emitted", "waits"}
-"""Fields of runs of another format: tests/checker/locking has them."""
+"""Fields of runs of another format: tests/databases/locking has them."""
 """What runs say of their other fields: it is no observation."""
 SOME = ["reorder-reader", "hole-partitioned", "optimize-during-delete", "statements-that-fail", "raw/delete-delete", "clone-again", "convert-twice"]  # fmt: skip
 UNDER = "delta-serializable"

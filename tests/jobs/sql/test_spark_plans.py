@@ -1,4 +1,4 @@
-"""Plans of Spark as SQL, from recorded plans; with Spark in tests/conformance/pyspark_jobs."""
+"""Plans of Spark as SQL, from recorded plans; with Spark in tests/jobs/recording/test_recorder.py."""
 
 from isolitmus.jobs.sql.spark_plans import (
     PlanColumn,

@@ -172,7 +172,7 @@ def measures():
         ]
         for node, below in pairwise(body)
         if isinstance(node, ast.Assign)
-        and node.targets[0].id in {*limits.__all__}
+        and node.targets[0].id != "SMALL"  # no limit: how a file is read
         and isinstance(getattr(limits, node.targets[0].id), int)
     ]
     return table(["at most", "of what"], rows)
@@ -396,7 +396,7 @@ def refused():
     """What the readers refuse by itself because it is not modelled."""
     texts = {
         said(node).removeprefix("…: ")
-        for path in (ROOT / "specs").rglob("*.py")
+        for path in [*(ROOT / "specs").rglob("*.py"), *(ROOT / "jobs" / "sql").rglob("*.py")]
         if path.name != "unsupported_pairs.py"
         for part in ast.walk(ast.parse(path.read_text("utf-8")))
         for node in (part.args if isinstance(part, ast.Call) else [part])

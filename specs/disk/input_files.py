@@ -39,7 +39,7 @@ FROM_THE_START = json.JSONDecoder().raw_decode
 UNIQUE = json.JSONDecoder(object_pairs_hook=_unique)
 T = TypeVar("T")
 TEXT = 2**20
-"""The bytes of a file that a person writes."""
+"""The bytes of a file that a person writes, and of a spec with all that it includes."""
 LINE = 2**24
 """The bytes of a line of a log (one action)."""
 RECORDING = 2**29

@@ -24,14 +24,13 @@ from isolitmus.claims.claim import (
     FigureStatement,
     claim_order,
 )
-from isolitmus.model.errors import LitmusError, UnknownName, near
+from isolitmus.model.errors import LitmusError, MissingPart, UnknownName, near
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.disk.input_files import read_text, shipped_files
 from isolitmus.specs.files import catalogue, spec_catalogue
 from isolitmus.specs.files.expectations import Expected, read_expectation
 from isolitmus.specs.files.toml_reader import Source, show_value
-from isolitmus.specs.registries import engines as engine_names
-from isolitmus.specs.registries import format_named
+from isolitmus.specs.registries import ENGINES, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -148,11 +147,17 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
     if verdict == "corrected" and not remark:
         entry.refuse(f"{entry} is corrected, and needs 'remark' (a string): the correction")
     given = entry.get("evidence", list, [])
-    evidence = tuple(
-        piece
-        for k, each in enumerate(given, 1)
-        for piece in _evidence(entry.at(f"evidence[{k}]", each), engines)
-    )
+    evidence: tuple[ClaimEvidence, ...] = ()
+    unasked = entry.get("unasked", str, "")
+    missing = None
+    try:
+        evidence = tuple(
+            piece
+            for k, each in enumerate(given, 1)
+            for piece in _evidence(entry.at(f"evidence[{k}]", each), engines)
+        )
+    except MissingPart as problem:  # its evidence cannot be read, so nothing is known of the claim
+        verdict, unasked, missing = "undecided", f"its evidence was not read: {problem}", problem
     found = Claim(
         name,
         entry.get("says", str),
@@ -161,13 +166,15 @@ def _claim(name: str, entry: Node, part: str, engines: tuple[str, ...], path: Pa
         entry.get("reading", str),
         verdict,
         remark,
-        entry.get("unasked", str, ""),
+        unasked,
         {edition: apart.get(edition, str) for edition in apart.value},
         evidence,
         part,
         path,
         entry.get("when", str, ""),
     )
+    if missing is not None:
+        return found
     if evidence and not found.when:
         entry.refuse(
             f"{entry} has evidence, and needs 'when' (a string): the condition under which the"
@@ -223,10 +230,11 @@ def _editions(entry: Node, names: Iterable[str], key: str) -> tuple[str, ...]:
 
 def _engines(given: Node) -> tuple[str, ...]:
     """Return the engines that ``engines`` names; none if it is missing."""
-    names, known = given.strings("engines"), engine_names()
+    names = given.strings("engines")
     for name in names:
-        if name not in known:
-            given.refuse(f"{given.under('engines')} names no engine: '{name}'{near(name, known)}")
+        if name not in ENGINES:
+            meant = near(name, ENGINES.names())
+            given.refuse(f"{given.under('engines')} names no engine: '{name}'{meant}")
     return names
 
 

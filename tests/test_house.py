@@ -451,6 +451,10 @@ def test_a_part_can_be_taken_away(install, part):
             assert (done.returncode, answer in said) == (status, True), said
     if part == "pipeline":
         assert "it is in isolitmus.pipeline, a part" in call(*SPARK.split()).stderr
+    if part == "databases":  # the evidence of some claims is read with it
+        said = " ".join(call("show", "Q1").stdout.split())
+        assert "Verdict: undecided" in said
+        assert "evidence was not read: there is no format 'locking' here" in said
     if part == "claims":
         assert "it is in isolitmus.claims, a part" in call("claims").stderr
     verbs = {name: path.split(".")[1] for name, path in PLUGINS["verb"].items()}

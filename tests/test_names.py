@@ -88,5 +88,8 @@ def test_what_a_page_for_contributors_names_is_there(page):
     assert len(named) > (1 if page == "CONTRIBUTING" else 0)
     for name, path in NAMED_IN.findall(text):
         assert re.search(rf"\b{name}\b", named[path]), (name, path)
-    for path in re.findall(r"`((?:model|specs|checker|conformance|cli|tests)/[\w/]+\.\w+)`", text):
+    for path in re.findall(
+        r"`((?:model|specs|checker|conformance|cli|jobs|histories|databases|pipeline|claims|tests)/[\w/]+\.\w+)`",
+        text,
+    ):
         assert (ROOT / path).exists(), path

@@ -10,7 +10,7 @@ from isolitmus.specs.disk.input_files import HOME, is_there, read_text, real_pat
 from isolitmus.specs.disk.repository import end_of_reading, escape
 from isolitmus.specs.files.toml_reader import DELTA
 from isolitmus.specs.language import parser
-from isolitmus.specs.registries import format_named, formats
+from isolitmus.specs.registries import FORMATS, format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -36,6 +36,11 @@ def _runtimes() -> Mapping[str, Path]:
     return {file.stem: file.resolve() for file in (HOME / "runtimes").glob("*.cat")}
 
 
+def _formats(name: str) -> Collection[str]:
+    """Return our own formats, with those of missing parts, if this is one of them, else all."""
+    return FORMATS.shipped if name in FORMATS.shipped else FORMATS.names()
+
+
 def _terms(form: str) -> Collection[str]:
     """Return the terms of a format; those of Delta without importing its format."""
     return _DELTA if form == DELTA else format_named(form).terms
@@ -55,7 +60,7 @@ PACKAGE = parser.Library(
     find=_find,
     text=lambda path: read_text(path, SpecError),
     runtimes=_runtimes,
-    formats=formats,
+    formats=_formats,
     terms=_terms,
     clauses=_clauses,
     is_commit_check=_is_commit_check,

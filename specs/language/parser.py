@@ -282,8 +282,8 @@ class Library:
     """Return the text of a file that was found."""
     runtimes: Callable[[], Mapping[str, Path]] = dict
     """Return the files of runtimes by name."""
-    formats: Callable[[], Collection[str]] = tuple
-    """Return the names of formats."""
+    formats: Callable[[str], Collection[str]] = lambda _name: ()
+    """Return the names of formats, with this one if it is known."""
     terms: Callable[[str], Collection[str]] = lambda _form: ()
     """Return the base names of a format; a spec may use those of every history as well."""
     clauses: Callable[[str | None], Callable[[Sequence[Clause]], object] | None] = lambda _form: (
@@ -560,7 +560,7 @@ class _TextReader:
 
     def _format(self, name: Token) -> None:
         """Set the format; refuse one that conflicts with earlier names."""
-        known = self._library.formats()
+        known = self._library.formats(name)
         if name not in known:
             raise self._error(name, f"unknown format '{name}'{near(name, known)}")
         if self.format not in (None, name):

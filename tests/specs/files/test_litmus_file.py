@@ -246,7 +246,7 @@ def test_a_transaction_and_a_scope_name_protocols_in_short():
     named = read_litmus(text(b=own), "test").client("b").protocol
     assert named == "databricks-write-serializable-newest-rows@14.3"
     with pytest.raises(
-        IsolitmusError, match=r"\.protocol is 'delta-\*', which is \d protocols; name one"
+        IsolitmusError, match=r"\.protocol is 'delta-\*', which is \d+ protocols; name one"
     ):
         read_litmus(text(b=own.replace("databricks@15.4", "delta-*")), "test")
     with pytest.raises(IsolitmusError, match="unknown protocol 'databricks@9'; no release '9'"):

@@ -90,6 +90,7 @@ def page(sample, became):
     yield ""
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_code_gives(sample, became):
     text = PAGE.read_text("utf-8") if PAGE.exists() else ""
     new = "\n".join(page(sample, became))
@@ -110,6 +111,7 @@ def test_there_are_at_least_300_statements(sample):
     assert len({one.sql for one in sample.constructs}) == len(sample.constructs) >= 300
 
 
+@pytest.mark.slow
 def test_few_statements_that_delta_takes_are_not_understood(sample, became):
     observed = BENCH["read_observed"]()
     taken = [one.sql for one in sample.constructs if observed[one.sql] == BENCH["TAKEN"]]

@@ -24,6 +24,7 @@ def work(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_only_the_invariants_are_asked_for(work, call):
     status, out, _ = call("robust", work, "--keeps", "unique(id)")
     assert status == 1
@@ -34,6 +35,7 @@ def test_only_the_invariants_are_asked_for(work, call):
     assert "Promises" not in out
 
 
+@pytest.mark.slow
 def test_promises_and_invariants_of_a_file(work, call):
     work.write_text(WORK + '[invariants]\nkey = "unique(id)"\nnamed = "not null(id)"\n')
     status, out, _ = call("robust", work, "--level", "Serializable")
@@ -47,6 +49,7 @@ def test_a_kept_invariant_ends_well(work, call):
     assert (status, "id) is kept at Serializable and WriteSerializable" in out) == (0, True)
 
 
+@pytest.mark.slow
 def test_json(work, call):
     status, out, _ = call("robust", work, "--keeps", "unique(id)", "--repairs", "--json")
     first, second = json.loads(out)
@@ -58,6 +61,7 @@ def test_json(work, call):
     assert [one["title"][:9] for one in first["repairs"]] == ["never run", "write loa"]
 
 
+@pytest.mark.slow
 def test_a_page_escapes_what_a_file_says(work, call, tmp_path):
     page = tmp_path / "page.html"
     for more in ((), ("--promise", "write-serializable")):
@@ -68,6 +72,7 @@ def test_a_page_escapes_what_a_file_says(work, call, tmp_path):
         assert "check(v &lt;&gt; &#39;&lt;i&gt;&#39;)" in text
 
 
+@pytest.mark.slow
 def test_violations_are_written_and_run(work, call, tmp_path):
     folder = tmp_path / "saved"
     call("robust", work, "--keeps", "unique(id)", "--save", folder)

@@ -80,6 +80,7 @@ def test_rows_are_printed_when_they_are_known(call, monkeypatch, end, status, la
     assert "never aborts." not in out or status != 130
 
 
+@pytest.mark.slow
 def test_the_answer_of_robust_is_printed_before_repairs_are_searched(call, monkeypatch):
     def stopped(found, _):
         raise TimeLimit("the time limit of 1 s ended it")

@@ -49,6 +49,7 @@ def rules(document, state="new"):
 BOTH = [("ISO201", "dedupe"), ("ISO201", "dedupe", "append")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_one_finding_a_pair_at_the_statement_that_aborts(call):
     status, out, err = call("lint", ".")
@@ -63,6 +64,7 @@ def test_one_finding_a_pair_at_the_statement_that_aborts(call):
     assert rules(found(call)[1]) == BOTH
 
 
+@pytest.mark.slow
 def test_exit_statuses(folder, call):
     assert call("lint", ".", "--ignore", "ISO2")[0] == 0
     assert call("lint", ".", "--select", "ISO202")[0] == 0
@@ -157,6 +159,7 @@ def test_a_comment_at_either_statement_counts(folder, call):
     assert rules(document, "ignored") == BOTH[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -269,6 +272,7 @@ def test_what_is_not_understood_leaves_the_others_their_findings(folder, call):
 # Baseline
 
 
+@pytest.mark.slow
 def test_a_baseline_knows_findings_by_what_they_say(folder, call):
     status, out, err = call("lint", ".", "--baseline", "b.json", "--update-baseline")
     assert (status, out, err) == (0, "", "isolitmus: b.json has 2 findings\n")
@@ -313,6 +317,7 @@ def asked(monkeypatch):
     return pairs
 
 
+@pytest.mark.slow
 def test_answers_are_kept(folder, call, kept, asked):
     first = found(call)
     (path,) = kept.iterdir()
@@ -330,6 +335,7 @@ def test_answers_are_kept(folder, call, kept, asked):
     assert [*kept.iterdir()] == [path]
 
 
+@pytest.mark.slow
 def test_what_a_repository_says_is_no_answer(folder, call, kept, asked):
     """A cache that a commit can hold, with every word ``never``, and right digests."""
     assert found(call)[0] == 1
@@ -357,6 +363,7 @@ def sarif_of(call, *words):
     return status, json.loads(out)
 
 
+@pytest.mark.slow
 def test_sarif(folder, call):
     """Its form was checked with the schema of OASIS; here, by a model of that schema, if there."""
     (folder / "with space.sql").write_text(f"{DEDUPE} -- isolitmus: ignore[ISO201]\n", "utf-8")
@@ -383,6 +390,7 @@ def test_sarif(folder, call):
     assert model.Sarif.model_validate(log).runs[0].results
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("url", [None, "https://example.org/docs"])
 def test_the_help_of_a_rule_is_where_the_metadata_of_the_package_say(url, call, monkeypatch):
@@ -409,6 +417,7 @@ def test_sarif_of_a_run_that_a_limit_ended(call):
     assert "time limit" in said["toolExecutionNotifications"][0]["message"]["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "written"),
     [
@@ -510,6 +519,7 @@ def test_an_ignore_comment_before_the_statement_concerns_its_words(folder, call)
     assert (status, rules(document), rules(document, "ignored")) == (0, [], [("ISO005", "bad")])
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_utf_8_leaves_the_others_their_answers(folder, call):
     (folder / "old.sql").write_bytes(b"DELETE FROM events WHERE kind = 'caf\xe9'")
     status, document = found(call, ".")
@@ -546,6 +556,7 @@ def test_markdown(folder, call):
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 5 for row in rows)
 
 
+@pytest.mark.slow
 def test_examples_are_saved(folder, call):
     assert call("lint", ".", "--save", "examples")[0] == 1
     names = sorted(path.name for path in (folder / "examples").iterdir())
@@ -648,6 +659,7 @@ def test_paths_of_the_action_on_several_lines(tmp_path, paths):
     assert all(call.endswith("|--|models|jobs|") for call in calls)
 
 
+@pytest.mark.slow
 def test_pip_of_the_action_imports_nothing_of_the_repository(tmp_path):
     """pip is asked for a package that is there, so that it needs no network."""
     (install,) = (step["run"] for step in steps()[1] if step["name"] == "Install isolitmus")

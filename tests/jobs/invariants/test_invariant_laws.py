@@ -9,6 +9,8 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise
 
+import pytest
+
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.checker.execution.run_result import run
 from isolitmus.jobs.invariant import TableVersions, Total
@@ -272,6 +274,7 @@ def is_serial(answer) -> bool:
     return last and bool(done.serial.orders)
 
 
+@pytest.mark.slow
 def test_answers_agree_with_brute_force(seed: int) -> None:
     """The answers of random workloads agree with random small executions."""
     words: Counter[str] = Counter()

@@ -65,12 +65,14 @@ KEPT = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("text", KEPT)
 def test_statements_that_keep_a_key(text, layout):
     assert words(jobs(text, layout=layout)) == ["kept", "kept"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_statements_that_keep_a_key_together(layout):
     work = jobs(KEPT[0], KEPT[5], KEPT[6], layout=layout)
@@ -92,6 +94,7 @@ ALONE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ALONE)
 def test_statements_that_break_a_key_by_themselves(text):
     for answer in decide_invariants(jobs(text, layout=LAYOUTS[1]), BOTH):
@@ -101,6 +104,7 @@ def test_statements_that_break_a_key_by_themselves(text):
         assert not answer.keeps_alone
 
 
+@pytest.mark.slow
 def test_a_lookup_by_the_client_breaks_a_key_only_by_overlap():
     for answer in decide_invariants(jobs(f"INSERT INTO t {ROW} WHERE :n = 0"), BOTH):
         assert answer.word == "broken"
@@ -108,6 +112,7 @@ def test_a_lookup_by_the_client_breaks_a_key_only_by_overlap():
         assert answer.keeps_alone
 
 
+@pytest.mark.slow
 def test_a_job_of_two_commits_breaks_a_key_by_overlap():
     work = jobs(["DELETE FROM t WHERE id = :id", "INSERT INTO t VALUES (:id, :v, :day)"])
     for answer in decide_invariants(work, BOTH):
@@ -124,6 +129,7 @@ def test_a_version_between_two_statements_is_half_done():
         assert answer.violation.half_done
 
 
+@pytest.mark.slow
 def test_the_level_matters_for_a_blind_append():
     """At WriteSerializable, a statement that reads does not abort for a concurrent blind append."""
     guarded = f"INSERT INTO t {ROW} WHERE NOT EXISTS (SELECT 1 FROM t WHERE id = :id)"
@@ -133,6 +139,7 @@ def test_the_level_matters_for_a_blind_append():
     assert "b commits while a runs" not in pairs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "invariant", "word"),
     [
@@ -162,6 +169,7 @@ def test_an_invariant_of_a_source_is_used_and_kept():
     assert found[1].given == ()
 
 
+@pytest.mark.slow
 def test_a_proof_uses_no_invariant_that_is_broken():
     """The key of the source is not kept, so that of the target is not proved by it."""
     texts = (MERGE.format("SELECT * FROM s"), "INSERT INTO s VALUES (:id, :v, :day)")
@@ -171,6 +179,7 @@ def test_a_proof_uses_no_invariant_that_is_broken():
     assert "kept" not in {found["t", name] for name in BOTH}
 
 
+@pytest.mark.slow
 def test_a_violation_starts_with_what_is_given():
     """Two rows of one key cannot be staged if the source has a key."""
     texts = (MERGE.format("SELECT * FROM s"), "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0")
@@ -202,6 +211,7 @@ def test_runs_that_never_overlap_read_what_they_change():
     assert words(jobs(text, more="alone = true")) == ["kept", "kept"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looked", ["count(*)", "max(id)", "id", "1"])
 @pytest.mark.parametrize(
     ("other", "word"),
@@ -230,6 +240,7 @@ def test_a_lookup_of_a_column_that_may_be_null_tells_nothing():
         assert words(jobs(register, more="alone = true", look=looked)) == [word] * 2
 
 
+@pytest.mark.slow
 def test_a_violation_that_duckdb_does_not_find_is_a_defect():
     work = jobs("INSERT INTO t VALUES (:id, :v, :day)")
     other = replace(work.invariants[0], query="SELECT * FROM t WHERE id IS NULL AND id = 1")
@@ -239,6 +250,7 @@ def test_a_violation_that_duckdb_does_not_find_is_a_defect():
     assert "DuckDB finds no rows" in answers[0].why[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "invariant", "repairs"),
     [
@@ -276,6 +288,7 @@ def test_repairs_are_proved(text, invariant, repairs):
             assert again.word == "kept"
 
 
+@pytest.mark.slow
 def test_the_table_of_the_page_is_true():
     """docs/invariants.md, Where released Delta keeps unique keys and counts, and where not."""
     rows = {
@@ -306,6 +319,7 @@ def test_parameters_of_other_statements_of_a_job_have_some_value():
     assert answer.word == "broken"
 
 
+@pytest.mark.slow
 def test_repairs_of_several_changes():
     """A source with duplicates and a lookup by the client: neither change suffices alone."""
     work = jobs(MERGE.format("SELECT * FROM s"), "INSERT INTO t SELECT :id, :v, :day WHERE :n = 0")
@@ -334,6 +348,7 @@ def test_two_changed_rows_may_be_too_many_together():
 AT_MOST = "count per day <= 2 where v = 'open'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("condition", "word"),
     [
@@ -353,6 +368,7 @@ def test_a_count_of_the_statement_limits_what_it_adds_to(condition, word):
     assert words(jobs(row, "DELETE FROM t WHERE id = :id", invariants=[AT_MOST])) == [word] * 2
 
 
+@pytest.mark.slow
 def test_rows_of_one_group_that_a_statement_adds_together_are_too_many():
     both = "INSERT INTO t SELECT id, 'open', day FROM s WHERE (SELECT count(*) FROM t) = 0"
     answer, _ = decide_invariants(jobs(both, invariants=[AT_MOST]), BOTH)
@@ -366,6 +382,7 @@ def test_rows_of_one_group_that_a_statement_adds_together_are_too_many():
     )
 
 
+@pytest.mark.slow
 def test_a_count_that_a_client_reads_is_broken_by_overlap_only():
     row = "INSERT INTO t SELECT :id, 'open', DATE '2026-01-01' WHERE :n < 2 AND :id IS NOT NULL"
     answers = [*decide_invariants(jobs(row, invariants=["count per id <= 2"]), BOTH)]
@@ -398,6 +415,7 @@ FOUND = ADDED.format(":customer, 1", "WHERE EXISTS (SELECT 1 FROM c WHERE id = :
 PURGE = ("DELETE FROM o WHERE customer = :customer", "DELETE FROM c WHERE id = :customer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "cell"),
     [
@@ -427,6 +445,7 @@ def test_references(texts, cell):
     )
 
 
+@pytest.mark.slow
 def test_a_row_that_the_client_has_read_stays_if_none_is_removed():
     count = "SELECT count(*) FROM c WHERE id = :customer"
     looked = ADDED.format(":customer, 1", "WHERE :n > 0")
@@ -494,6 +513,7 @@ BY_DAY = MERGE.format(f"SELECT id, v, day FROM ({NUMBERED} WHERE day = :day) WHE
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "invariant", "word"),
     [
@@ -534,6 +554,7 @@ def test_a_violation_has_rows_that_its_query_returns(text, invariant, word):
     assert words(jobs(text, invariants=(invariant,))) == [word] * 2
 
 
+@pytest.mark.slow
 def test_what_a_query_was_not_shown_to_return_is_named():
     text = f"{FIRST} WHERE v IS NOT NULL"
     (found, _) = decide_invariants(jobs(text, invariants=("not null(v)",)), BOTH)
@@ -543,6 +564,7 @@ def test_what_a_query_was_not_shown_to_return_is_named():
     assert found.why[0].endswith("no rows of its tables were found for which it does")
 
 
+@pytest.mark.slow
 def test_source_tables_of_a_violation_satisfy_the_invariants():
     text = "INSERT INTO t SELECT id, lag(v) OVER (ORDER BY day), day FROM s WHERE id IS NOT NULL"
     one = "s: unique(id)"

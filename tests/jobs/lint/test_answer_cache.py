@@ -141,6 +141,7 @@ def test_a_folder_that_others_could_write_to_becomes_the_users(repository, kept)
     assert kept_word(repository) == "when"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["fsync", "fchmod", "replace"])
 def test_two_kills_while_a_cache_is_written(repository, kept, step):
     """The old answers are left; what the killed processes left goes later."""

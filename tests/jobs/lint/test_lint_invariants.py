@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from isolitmus.jobs.lint.answer_cache import AnswerCache
 from isolitmus.jobs.lint.linter import FindingExamples, lint_workload
 from isolitmus.jobs.readers.lint_settings import LintSettings
@@ -33,6 +35,7 @@ def told(result):
     return [(one.code, one.broken and one.broken.jobs) for one in result.findings]
 
 
+@pytest.mark.slow
 def test_a_finding_for_each_invariant_and_set_of_jobs():
     found = linted(f"[jobs]\nload = '{MERGE}'\n{LOOKUP}{INVARIANTS}")
     assert sorted(told(found)) == [
@@ -50,6 +53,7 @@ def test_a_kept_invariant_is_no_finding():
     assert told(linted(f"[jobs]\nload = '{MERGE}'\n{stated}")) == []
 
 
+@pytest.mark.slow
 def test_answers_about_invariants_are_cached():
     text = f"[jobs]\nload = '{MERGE}'\n{LOOKUP}{INVARIANTS}"
     cache = AnswerCache(None)
@@ -61,6 +65,7 @@ def test_answers_about_invariants_are_cached():
     assert told(linted(other, cache)) == told(linted(other))
 
 
+@pytest.mark.slow
 def test_a_damaged_answer_is_asked_again_or_unknown():
     text = f"[jobs]\nload = '{MERGE}'\n{INVARIANTS}"
     for damage in ({}, {"key": 3}, {"key": {"why": [3], "broken": []}}, [], "x"):

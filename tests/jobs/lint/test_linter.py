@@ -50,6 +50,7 @@ def writes(work):
     return any(getattr(one.statement, "target", None) for one in work.statements)
 
 
+@pytest.mark.slow
 @settings(max_examples=LESS)
 @given(JOBS, st.sampled_from(("delta-serializable", "delta-write-serializable")))
 @example([(STATEMENTS[1], "t", "u"), (STATEMENTS[1], "u", "t")], "delta-serializable")
@@ -82,6 +83,7 @@ def test_pairs_are_those_of_predict(jobs, under):
             assert here.exceptions == one.exceptions
 
 
+@pytest.mark.slow
 @settings(max_examples=LESS)
 @given(JOBS)
 @example([(STATEMENTS[1], "t", "u"), (STATEMENTS[1], "u", "t")])
@@ -159,6 +161,7 @@ def test_a_key_depends_on_the_workload(more):
     assert keys_of(text) != plain
 
 
+@pytest.mark.slow
 def test_two_tables_with_the_same_jobs_are_asked_about_once():
     jobs = [(sql, table, table) for table in TABLES for sql in STATEMENTS[2:5]]
     work = read_workload(texts(jobs), "w")

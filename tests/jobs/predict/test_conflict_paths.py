@@ -108,6 +108,7 @@ def test_what_is_not_understood_may_conflict(function):
     assert not any("no handler runs" in one for one in found.assumptions)
 
 
+@pytest.mark.slow
 def test_the_level_decides(function):
     """An INSERT that reads its table aborts beside an append at Serializable only."""
     work = function(

@@ -439,6 +439,7 @@ sql = "UPDATE t SET kind = 2 WHERE kind = 1 AND id = :id"
     assert (list(said.examples), said.perhaps) == (["ConcurrentAppendException"], ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loser", "winner"),
     [
@@ -575,6 +576,7 @@ def test_the_row_that_one_needs_is_not_the_one_that_the_other_looks_for(loser, w
     assert predict_pair(Instances(jobs), a, b, protocol("delta-serializable")).examples
 
 
+@pytest.mark.slow
 def test_a_retry_of_an_update_is_asked_for_beside_a_merge_of_another_table():
     """Its rows are those of its own table, which has fewer columns than the other one."""
     merge = (
@@ -593,6 +595,7 @@ def test_a_retry_of_an_update_is_asked_for_beside_a_merge_of_another_table():
     assert words["u", "u"] == words["m", "n"] == "always"
 
 
+@pytest.mark.slow
 def test_a_statement_that_does_not_name_a_table_is_not_stopped_by_its_commits(monkeypatch):
     """Without the solver the answer is the same as with it."""
     jobs = read_workload(
@@ -625,6 +628,7 @@ def _by_name(work, loser, winner):
     return predict_pair(Instances(work), known[loser], known[winner], "delta-serializable")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["trips", "sales.trips", "main.sales.trips", "main.`sales`.trips"])
 @pytest.mark.parametrize("query", ["SELECT id, day FROM {} WHERE day = '2026-01-01'", "TABLE {}"])
 def test_a_read_of_a_table_with_its_database_is_recorded(name, query):
@@ -651,6 +655,7 @@ sql = "%s"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "word", "own"),
     [

@@ -87,6 +87,7 @@ def test_what_is_wrong_is_refused_with_its_place(case, tmp_path):
     assert str(found.value).startswith(problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("threads", "schedule"), [(1, ""), (4, ""), (4, "threads = 1\n"), (4, "target = 'prod'\n")]
 )

@@ -72,6 +72,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_wrong_is_refused_with_its_place(case):
     text, problem = REFUSED[case]

@@ -250,6 +250,7 @@ def _words(found, loser: str, winner: str) -> str:
     return (letters or ".") + ("!" if one.certain and one.examples else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", KINDS)
 def test_each_kind_of_altering_statement(sql):
     """Writers abort if it changes metadata that they cannot adopt; OPTIMIZE retries."""
@@ -258,6 +259,7 @@ def test_each_kind_of_altering_statement(sql):
     assert not found.workload.unread
 
 
+@pytest.mark.slow
 def test_what_an_altering_statement_reads_decides_what_aborts_it():
     """ADD CONSTRAINT and REPLACE TABLE read the whole table, the others nothing."""
     jobs = {
@@ -274,6 +276,7 @@ def test_what_an_altering_statement_reads_decides_what_aborts_it():
     assert _words(found, "check", "check") == "MP!"  # the first constraint needs a feature
 
 
+@pytest.mark.slow
 def test_examples_begin_with_what_a_job_has_altered_before():
     """UNSET TBLPROPERTIES changes something only if another job has set the property."""
     jobs = {
@@ -286,6 +289,7 @@ def test_examples_begin_with_what_a_job_has_altered_before():
     assert one.certain
 
 
+@pytest.mark.slow
 def test_a_replaced_table_is_serializable():
     """At WriteSerializable a DELETE passes a blind append, except on a table that was replaced."""
     make = "CREATE OR REPLACE TABLE t USING delta PARTITIONED BY (day) AS SELECT * FROM s"
@@ -317,6 +321,7 @@ def test_a_property_may_be_a_parameter(tmp_path):
     assert [_words(found, one, "tag") for one in ("append", "tag")] == ["M!", "M!"]
 
 
+@pytest.mark.slow
 def test_restore_conflicts_with_every_commit():
     """It tries one version only; others abort because of its files, and of older metadata."""
     jobs = {
@@ -341,6 +346,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", REFUSED)
 def test_what_cannot_alter_a_table_is_named(sql):
     """It is not understood, with its reason; the other jobs keep their answers."""
@@ -381,6 +387,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_table_may_be_replaced_by_any_query_with_its_columns(query):
     """A query that is not modelled may return any rows; one with other columns is not understood."""
@@ -392,6 +399,7 @@ def test_a_table_may_be_replaced_by_any_query_with_its_columns(query):
         assert _words(found, "append", "make") == "M!"
 
 
+@pytest.mark.slow
 def test_clauses_of_a_replaced_table_come_in_any_order():
     """A location is assumed to be the table's own; partitions have to be those declared."""
     make = (
@@ -406,6 +414,7 @@ def test_clauses_of_a_replaced_table_come_in_any_order():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["delta-serializable", "delta-write-serializable"])
 @pytest.mark.parametrize("name", sorted(ALTERING_JOBS))
 def test_robust_agrees_with_searches_of_jobs_that_alter_a_table(name, level):

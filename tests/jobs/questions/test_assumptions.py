@@ -287,6 +287,7 @@ def test_each_kind_is_made_false():
     assert len(ON_THE_MODEL) <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FLIPS, ids=lambda kind: kind.name.lower())
 def test_an_answer_changes_with_an_assumption_that_it_names(tmp_path_factory, kind):
     flip = FLIPS[kind]

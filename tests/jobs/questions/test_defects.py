@@ -1,5 +1,7 @@
 """Results that must agree and differ make one answer unknown; the others are given."""
 
+import pytest
+
 from isolitmus.checker.execution.duckdb_executor import DuckExecutor
 from isolitmus.jobs.predict import prediction
 from isolitmus.jobs.predict.prediction import predict_workload
@@ -33,6 +35,7 @@ def test_predict_answers_the_other_pairs(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_robust_names_the_defect(monkeypatch):
     """DuckDB's executor loses the rows of b, so that no counterexample is confirmed."""
     work = read_workload(JOBS, "jobs")

@@ -283,6 +283,7 @@ def test_no_answer_about_a_drawn_workload_is_contradicted(seed, tmp_path):
     assert counts["same table, decided"] * 3 >= counts["same table"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expanded", ["DELETE FROM s_alone", "INSERT INTO s_alone SELECT * FROM s_alone"]
 )

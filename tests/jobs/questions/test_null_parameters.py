@@ -43,6 +43,7 @@ def pair(work, loser="j0", winner="j1"):
     return next(one for one in found if (one.loser, one.winner) == (loser, winner))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("winner", [INSERT, UPSERT])
 def test_never_unless_a_parameter_is_null(winner):
     found = pair(jobs(IS_NULL, winner))
@@ -58,6 +59,7 @@ def test_never_unless_a_parameter_is_null(winner):
     assert document["unless"] == ["j1's :p"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [
@@ -133,6 +135,7 @@ def test_promises():
     assert decide_robustness(declared, WRITE_SERIALIZABLE, "log-serializable").word == "safe"
 
 
+@pytest.mark.slow
 def test_repairs_of_what_only_null_violates():
     found = decide_robustness(jobs(IS_NULL, INSERT), WRITE_SERIALIZABLE, "log-serializable")
     assert "delta-serializable" in {one.protocol for one in find_repairs(found, found.protocol)}
@@ -160,6 +163,7 @@ def test_invariants():
 CASE = "DELETE FROM t WHERE part = CASE WHEN :q >= 0 THEN 1 WHEN :q < 0 THEN 2 ELSE 3 END"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loser", "code"), [(CASE, "ISO304"), (CASE.replace("part =", "part <=> NULL OR part ="), None)]
 )

@@ -53,6 +53,7 @@ def assert_text_is_executed(test):
     assert judged.serial is not None  # both executors agree
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(STATEMENTS), min_size=2, max_size=3, unique=True))
 def test_examples_of_predict(statements):
     for test in predict_workload(jobs(statements), SPEC).examples:
@@ -68,6 +69,7 @@ def test_counterexamples_of_robust(statements):
             assert_text_is_executed(one.test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -112,6 +114,7 @@ load = "INSERT INTO t SELECT id, part FROM s WHERE part > :p EXCEPT SELECT id, 5
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("having", "unshown"),
     [("count(*) > 0", set()), ("count(*) > 3 AND count(*) < 2", {"s_rows"})],

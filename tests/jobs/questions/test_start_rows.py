@@ -70,6 +70,7 @@ def words(work):
     return [answer.word for answer in decide_invariants(work, ["delta-serializable"])]
 
 
+@pytest.mark.slow
 def test_a_computed_key_is_not_broken_by_a_row_that_no_run_writes():
     """Two runs with one id have one key, so that the second one updates the row."""
     one_row = "(SELECT md5(CAST(:id AS STRING)) AS k, :id AS id)"
@@ -83,6 +84,7 @@ def test_a_computed_key_is_not_broken_by_a_row_that_no_run_writes():
     assert "no statement was found that writes this row" in answer.why[0]
 
 
+@pytest.mark.slow
 def test_a_computed_key_is_broken_by_two_rows_of_the_source():
     assert words(jobs(NESTED)) == ["broken"]
     assert words(jobs(NESTED.replace("md5(CAST(id AS STRING))", "name"))) == ["broken"]

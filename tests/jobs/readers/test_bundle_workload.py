@@ -229,6 +229,7 @@ def test_lint_reads_a_bundle_and_its_ignore_comments(tmp_path):
     assert [str(one.place) for one in found.comments] == ["sql/a.sql:1:4"]
 
 
+@pytest.mark.slow
 def test_lint_of_the_bundle_of_the_documentation(call):
     status, out, _ = call("lint", str(SHOP), "--no-cache", "--json")
     found = json.loads(out)["findings"]

@@ -76,6 +76,7 @@ CONFLICTS = {
 """By the statements that dbt-spark writes and what Delta records of each, derived by hand."""
 
 
+@pytest.mark.slow
 def test_statements_that_conflict(shop):
     found = {
         loser: {one.winner for one in row if one.word in ("always", "when")}
@@ -86,11 +87,13 @@ def test_statements_that_conflict(shop):
     }
 
 
+@pytest.mark.slow
 def test_two_batches_conflict_only_if_they_are_the_same(shop):
     (batch,) = (one for one in shop.meetings if one.loser == one.winner == "event_days")
     assert batch.condition == ("both have the same :batch_start",)
 
 
+@pytest.mark.slow
 def test_the_answer_names_first_what_may_overlap(shop):
     lines = list(prediction_lines(shop))
     assert lines[0] == (
@@ -117,6 +120,7 @@ def test_one_invocation_at_a_time_leaves_the_hooks_on_a_shared_table(tmp_path):
     assert work.overlap("orders", "customers")
 
 
+@pytest.mark.slow
 def test_batches_of_one_invocation_run_at_the_same_time_on_databricks_and_differ(tmp_path):
     target = project(tmp_path, schedule='one_at_a_time = "all"\nmaintenance = false')
     path = target / "target" / "manifest.json"
@@ -129,6 +133,7 @@ def test_batches_of_one_invocation_run_at_the_same_time_on_databricks_and_differ
     assert usual.distinct == ()
 
 
+@pytest.mark.slow
 def test_full_refreshes_are_jobs_that_run_after_the_models_that_they_read(tmp_path):
     schedule = 'one_at_a_time = "all"\nfull_refresh = true'
     work = workload(str(project(tmp_path, schedule=schedule)), ddl=HOOKS)
@@ -243,6 +248,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROBLEMS)
 def test_a_model_that_is_not_understood_leaves_the_others_their_answers(case, tmp_path):
     change, problem = PROBLEMS[case]
@@ -292,6 +298,7 @@ def test_a_statement_on_the_table_of_a_model_says_why_that_is_not_known(tmp_path
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["orders", "dev.orders", "spark_catalog.`dev`.Orders"])
 def test_ddl_gives_the_columns_of_an_incremental_model(name, tmp_path):
     target = project(tmp_path, change=without_types)
@@ -351,6 +358,7 @@ def test_the_query_gives_the_columns_of_an_incremental_model_that_looks_at_its_t
     assert not next(job for job in found.jobs if job.name == "orders").problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hooks", [("BEGIN TRANSACTION", "COMMIT"), ("SET AUTOCOMMIT = 0", "")])
 def test_hooks_that_make_a_model_a_transaction(tmp_path, hooks):
     def change(nodes):
@@ -479,6 +487,7 @@ def places(value, path=()):
 PATHS = [path for path in places(SMALL) if path[0] in ("nodes", "sources")]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(PATHS), VALUES), min_size=1, max_size=3))
 def test_a_mutated_manifest_is_read_or_refused_in_a_sentence(tmp_path_factory, changes):
     made = json.loads(json.dumps(SMALL))
@@ -503,6 +512,7 @@ def test_a_mutated_manifest_is_read_or_refused_in_a_sentence(tmp_path_factory, c
         assert found.schedule.startswith("Two invocations may overlap")
 
 
+@pytest.mark.slow
 def test_both_executors_agree_on_the_examples_of_the_statements_of_dbt(shop):
     """Queries in WITH of a MERGE, and columns of a source that INSERT * ignores."""
     assert len(shop.examples) == 32
@@ -510,6 +520,7 @@ def test_both_executors_agree_on_the_examples_of_the_statements_of_dbt(shop):
         assert len(run(test, "delta-serializable").serial.orders) == 1
 
 
+@pytest.mark.slow
 def test_tests_of_dbt_are_invariants():
     work = workload(str(SHOP), ddl=HOOKS)
     assert [one.name for one in work.invariants] == [
@@ -553,6 +564,7 @@ def test_accepted_values_and_relationships_are_invariants(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_key_of_a_view_without_ddl_mends_the_model():
     """A test of the view that the model selects from."""
     work = workload(str(SHOP), ddl=HOOKS)
@@ -562,6 +574,7 @@ def test_a_key_of_a_view_without_ddl_mends_the_model():
     assert {answer.word for answer in found} == {"kept"}
 
 
+@pytest.mark.slow
 def test_a_test_of_a_view_is_an_invariant_of_the_rows_that_the_view_selects(tmp_path):
     def change(nodes):
         unique = next(key for key in nodes if key.startswith("test.shop.unique_orders_id"))
@@ -598,6 +611,7 @@ GROUPED = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [LATEST, QUALIFIED, GROUPED])
 def test_the_key_of_a_view_is_one_of_the_rows_that_a_model_merges(query, tmp_path):
     change = of("stg_events", compiled_code=query, raw_code=query)
@@ -607,6 +621,7 @@ def test_the_key_of_a_view_is_one_of_the_rows_that_a_model_merges(query, tmp_pat
     assert not any(one.startswith("The view") for one in work.left_out)
 
 
+@pytest.mark.slow
 def test_views_whose_queries_have_the_same_names_are_joined(tmp_path):
     def change(nodes):
         for name, relation in (("stg_events", "raw.events"), ("stg_customers", "raw.customers")):
@@ -626,6 +641,7 @@ def test_views_whose_queries_have_the_same_names_are_joined(tmp_path):
     assert not any(one.startswith("The view") for one in work.left_out)
 
 
+@pytest.mark.slow
 def test_the_types_that_a_yaml_file_declares_of_some_columns_of_a_source_are_used(tmp_path):
     target = project(tmp_path, change=of("stg_events", compiled_code="select * from raw.events"))
     catalog = target / "target" / "catalog.json"

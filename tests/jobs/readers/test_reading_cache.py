@@ -44,6 +44,7 @@ def workload_of_constructs(store):
     return build_workload(node, "constructs", sources=sources, each=True, partial=True, store=store)
 
 
+@pytest.mark.slow
 def test_the_constructs_of_the_grammars_are_read_from_the_cache_as_from_their_texts():
     plain, store = workload_of_constructs(None), Store()
     assert workload_of_constructs(store) == plain
@@ -117,6 +118,7 @@ def write(folder, files):
     return LintSettings(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_read(change, tmp_path):
     """With the readings before the change, the workload is that of the changed files."""
@@ -154,6 +156,7 @@ def test_nothing_is_parsed_again(tmp_path, monkeypatch):
     assert read_lint_sources([str(tmp_path)], given, store=store) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damaged",
     ["", "7", "null", '["tuple"]', '["tuple", ["Job"]]', '["os.system", "x"]', "[[]]", 7.5],

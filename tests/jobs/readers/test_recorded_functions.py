@@ -132,6 +132,7 @@ def words(work, invariant="unique(id)"):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("add", [ADD, statement(3, "INSERT INTO t VALUES (1, 7, current_date())")])
 def test_a_row_that_is_looked_up_first_is_added_twice_by_an_overlap_only(paths, add):
     """Also one with the time at which it is made, which is any value."""
@@ -450,6 +451,7 @@ def test_what_is_wrong_with_a_command(tmp_path, monkeypatch, call, words, said):
         assert error.startswith(f"isolitmus: {said}")
 
 
+@pytest.mark.slow
 def test_without_spark_one_sentence(tmp_path, monkeypatch, call):
     (tmp_path / "ddl.sql").write_text(DDL)
     (tmp_path / "job.py").write_text(FILE)
@@ -580,6 +582,7 @@ def test_a_function_that_fails_leaves_the_others_their_answers(tmp_path):
     assert "load" in work.uncertain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["rows_from_python", "VALUES (1) AS rows_from_python(id)"])
 def test_rows_of_a_program_that_are_not_known_break_no_invariant(made, source):
     decided = {"kind": "decided", "line": 2, "name": "count_1", "sql": ":count_1 = 0"}

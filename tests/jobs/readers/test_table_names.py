@@ -303,6 +303,7 @@ def test_use_in_a_ddl_gives_tables_their_schema(tmp_path):
     assert [one.statement.target for one in work.statements] == ["a_e"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [

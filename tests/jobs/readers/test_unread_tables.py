@@ -24,6 +24,7 @@ def words(work):
     return {(one.loser, one.winner): one.word for one in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("create", "problem"),
     [
@@ -105,6 +106,7 @@ def test_a_ddl_without_any_table_that_is_understood_is_an_error():
         read_workload(text, "w")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "same"),
     [

@@ -139,6 +139,7 @@ def test_a_job_keeps_the_statements_that_are_understood():
     assert [(one.name, one.tables) for one in found.unread] == [("a_2", None)]
 
 
+@pytest.mark.slow
 def test_an_omitted_column_with_a_default_may_have_any_value():
     ddl = 'ddl = "CREATE TABLE t (id INT, day DATE DEFAULT current_date()) USING delta PARTITIONED BY (day)"'
     jobs = """[jobs.a]

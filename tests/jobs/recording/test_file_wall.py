@@ -138,6 +138,7 @@ except PermissionError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not wall_version(), reason="this machine has no Landlock")
 def test_the_wall_holds_for_libraries_threads_and_processes(folders):
     inside, outside = folders

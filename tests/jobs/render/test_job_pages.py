@@ -88,6 +88,7 @@ def cells(page):
     return [(style, re.sub(r"<[^>]*>", "", text).strip()) for style, text in found]
 
 
+@pytest.mark.slow
 def test_each_cell_has_a_class_a_word_and_exceptions():
     found = cells(shop_page())
     assert len(found) == len(shop().meetings) == 25
@@ -102,6 +103,7 @@ def test_each_cell_has_a_class_a_word_and_exceptions():
     assert ("always", "always if both have the same :day ConcurrentAppend") in found
 
 
+@pytest.mark.slow
 def test_pages_are_well_formed_and_load_nothing():
     work = shop().workload
     answers = list(decide_all(work, map_levels(), PROMISES))
@@ -172,6 +174,7 @@ add = "INSERT INTO t VALUES (1)"
     }
 
 
+@pytest.mark.slow
 def test_what_a_file_says_is_escaped():
     work = evil_work()
     found = predict_workload(work, LEVELS[0])
@@ -192,6 +195,7 @@ def test_what_a_file_says_is_escaped():
     assert ("never", "never") in cells(page)
 
 
+@pytest.mark.slow
 def test_equal_proofs_and_equal_counterexamples_stand_once_on_the_page():
     page = robust_page(list(decide_all(shop().workload, map_levels(), PROMISES)), {}, MADE)
     check_form(page)

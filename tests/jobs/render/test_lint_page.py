@@ -44,6 +44,7 @@ def written(call, folder, *words):
     return status, out, page
 
 
+@pytest.mark.slow
 def test_a_finding_has_its_place_partner_mend_and_smallest_schedule(call, folder):
     status, out, page = written(call, folder)
     assert status == 1
@@ -67,6 +68,7 @@ def test_a_finding_has_its_place_partner_mend_and_smallest_schedule(call, folder
     assert "without an example" not in page
 
 
+@pytest.mark.slow
 def test_a_broken_invariant_and_a_violated_promise_have_examples(call, folder):
     (folder / "odd.sql").write_text(MERGE, "utf-8")
     (folder / "isolitmus.toml").write_text('[invariants]\nkey = "unique(id)"\n', "utf-8")
@@ -78,6 +80,7 @@ def test_a_broken_invariant_and_a_violated_promise_have_examples(call, folder):
     assert "one run of odd may violate key, unique(id)" in page
 
 
+@pytest.mark.slow
 def test_what_is_known_stands_at_the_end(call, folder):
     (folder / "odd.sql").write_text("-- isolitmus: ignore[ISO202]\nDELETE FROM events", "utf-8")
     assert call("lint", ".", "--baseline", "b.json", "--update-baseline")[0] == 0
@@ -91,6 +94,7 @@ def test_what_is_known_stands_at_the_end(call, folder):
     assert "<h2>No longer found</h2>" in page
 
 
+@pytest.mark.slow
 def test_a_limit_leaves_out_examples_and_says_so(call, folder, monkeypatch):
     monkeypatch.setattr(pages, "MOST_EXAMPLES", 1)
     _, _, page = written(call, folder)

@@ -136,6 +136,7 @@ MOMENTS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(STATEMENTS, min_size=1, max_size=3), MOMENTS)
 def test_every_row_has_the_generated_value(statements, moments):
     """Both executors agree on it."""
@@ -177,6 +178,7 @@ between = "INSERT INTO t (id, at) SELECT id, at FROM t WHERE at BETWEEN TIMESTAM
 """
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_delta():
     """Observed on Delta 4.4.0: a query reads one partition, a DELETE by ``at`` the whole table."""
     work = read_workload(WORK, "jobs")

@@ -212,6 +212,7 @@ def _select(draw, source):
     return f"SELECT {', '.join(shown)} FROM {source}"
 
 
+@pytest.mark.slow
 def test_no_two_rows_agree_in_a_key():
     """Keys of random queries, on random rows in DuckDB."""
     draw, keyed = random.Random(1), 0

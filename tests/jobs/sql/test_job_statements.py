@@ -178,6 +178,7 @@ TRANSACTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["file", "list"])
 @pytest.mark.parametrize("sql", TRANSACTIONS)
 def test_a_transaction_of_several_statements_is_not_understood_as_a_whole(sql, form):

@@ -70,6 +70,7 @@ def test_a_query_that_is_kept(query):
     assert inline_with(query) == query
 
 
+@pytest.mark.slow
 def test_a_query_that_would_be_too_large_is_kept():
     named = [
         f"a{k} as (select x.id from a{k - 1} x join a{k - 1} y on x.id = y.id)"
@@ -156,6 +157,7 @@ NEWEST = "row_number() OVER (PARTITION BY id ORDER BY ts DESC) AS rn"
 MERGE = "MERGE INTO dim USING ({}) s ON dim.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [

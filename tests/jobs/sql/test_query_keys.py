@@ -71,6 +71,7 @@ small = st.one_of(st.none(), st.integers(0, 3))
 rows = st.lists(st.tuples(small, st.sampled_from([None, "x", "y"]), small), max_size=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", QUERIES)
 @given(of_a=rows, of_b=st.lists(st.tuples(small, small), max_size=4))
 def test_no_row_contradicts_them(text, of_a, of_b):

@@ -45,6 +45,7 @@ def jobs_of(*statements, others=()):
     return read(SimpleNamespace(statements=[*statements], others=[*others]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [

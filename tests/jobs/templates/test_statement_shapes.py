@@ -79,6 +79,7 @@ def formulas(instances, under, loser, winner):
     return [str(one) for one in (*stops, *frame.given, *said, *values)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sampled_from(TEMPLATES), st.sampled_from(TEMPLATES), LITERALS, LITERALS)
 @example(TEMPLATES[0], TEMPLATES[4], {"a": 0, "b": 1, "c": 24, "s": "a", "u": "b"},

@@ -113,6 +113,14 @@ def test_what_a_package_offers_is_never_a_module(package):
     assert [name for name in offered if isinstance(getattr(home, name), ModuleType)] == []
 
 
+def test_packages_alone_list_their_names(files):
+    """Elsewhere a name without an underscore is one that others may import."""
+    modules = [name for name in files if name.endswith(".py") and shipped(name)]
+    listing = [name for name in modules if "\n__all__ = " in (ROOT / name).read_text("utf-8")]
+    assert [name for name in listing if not name.endswith("__init__.py")] == []
+    assert listing
+
+
 def test_the_package_offers_each_function_once_and_imports_none_before_it_is_used():
     """Its three lists agree; `import isolitmus` is in every script, and is to cost nothing."""
     root = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))

@@ -1,14 +1,19 @@
 """Plug-ins: of our own table, of installed packages, and what is wrong with them."""
 
+import sys
 from types import SimpleNamespace
 
 import pytest
 
 from isolitmus.checker.checks import history_sources
+from isolitmus.checker.render.results import OTHERS
 from isolitmus.cli import main as shell
+from isolitmus.jobs.readers.project_sources import KINDS
 from isolitmus.model import plugins, registry
 from isolitmus.model.errors import IsolitmusError, MissingPart, UnknownName
 from isolitmus.model.registry import INTERFACE, Registry
+from isolitmus.specs.files.spec_reader import read_spec
+from isolitmus.specs.registries import ENGINES, FORMATS
 
 
 @pytest.fixture
@@ -126,32 +131,77 @@ def test_every_plug_in_of_ours_is_there_and_has_its_name():
             assert known.check(found) or kind not in ("verb", "renderer", "history writer")
 
 
-def test_a_verb_and_a_source_of_histories_of_another_package_work_as_ours(
-    packages, call, monkeypatch, tmp_path
-):
-    """A stranger's verb and format, by the groups of their entry points alone."""
-    (tmp_path / "stranger.py").write_text(
-        "from isolitmus.checker.checks.history_sources import LITMUS, HistorySource\n"
-        "from dataclasses import replace\n"
-        "def greet(who: str) -> int:\n"
-        '    """Say hello to WHO."""\n'
-        "    print('hello', who)\n"
-        "    return 0\n"
-        "TALES = replace(LITMUS, name='tales')\n"
+STRANGER = """
+from dataclasses import replace
+from pathlib import Path
+from isolitmus.checker.checks.history_sources import LITMUS, HistorySource
+from isolitmus.checker.delta.format import DELTA
+from isolitmus.checker.execution.run_result import MODEL
+from isolitmus.jobs.readers.project_sources import ProjectSources, WorkloadKind
+from isolitmus.jobs.readers.workload_sources import workload
+from isolitmus.model.display import TextResult
+
+class Greeting(TextResult):
+    def __init__(self, who):
+        self.who = who
+
+def greet(who: str) -> int:
+    \"""Say hello to WHO.\"""
+    print(Greeting(who))
+    return 0
+
+def words(greeting):
+    return f"hello {greeting.who}"
+
+def found(path):
+    return path / "orders.tale" if (path / "orders.tale").exists() else None
+
+def read(root, home, ddl, logged, **_):
+    return ProjectSources(workload("shop"), lambda: ([], []))
+
+TALES = replace(LITMUS, name="tales")
+LAKE = replace(DELTA, name="lake")
+ECHO = replace(MODEL, name="echo")
+ORDERS = WorkloadKind("orders", "a tale of orders", found, lambda root: root.parent, read)
+"""
+OFFERED = {
+    "verbs": ("greet", "greet"), "renderers": ("Greeting.text", "words"),
+    "history_sources": ("tales", "TALES"), "formats": ("lake", "LAKE"),
+    "engines": ("echo", "ECHO"), "workload_kinds": ("orders", "ORDERS"),
+}  # fmt: skip
+"""Name and place of a plug-in of each kind, by the group of its entry point."""
+
+
+@pytest.fixture
+def stranger(packages, monkeypatch, tmp_path):
+    """A package with a plug-in of each kind, which only its entry points tell."""
+    (tmp_path / "stranger.py").write_text(STRANGER)
+    groups = (
+        f"[isolitmus.{group}.v1]\n{name} = stranger:{place}\n"
+        for group, (name, place) in OFFERED.items()
     )
-    packages(
-        "stranger",
-        "[isolitmus.verbs.v1]\ngreet = stranger:greet\n"
-        "[isolitmus.history_sources.v1]\ntales = stranger:TALES\n",
-    )
-    for known in (shell.FUNCTIONS, history_sources.SOURCES):
-        monkeypatch.setattr(known, "_known", {})
+    packages("stranger", "".join(groups))
+    known = (shell.FUNCTIONS, history_sources.SOURCES, ENGINES, FORMATS, KINDS, OTHERS)
+    for one in known:
+        monkeypatch.setattr(one, "_known", dict(one._known))
+    monkeypatch.delitem(sys.modules, "stranger", raising=False)
+    return tmp_path
+
+
+def test_plug_ins_of_another_package_work_as_ours(stranger, call):
     assert call("greet", "Ada") == (0, "hello Ada\n", "")
     assert "\nOf other packages:\n  greet  isolitmus greet --help\n" in call("--help")[1]
     assert "Say hello to WHO." in call("greet", "--help")[1]
     words = "check", "history-write-skew", "--level", "serializable"
     assert call(*words, "--format", "tales") == call(*words)
     assert "did you mean 'tales'" in call(*words, "--format", "talse")[2]
+    assert call("run", "reorder", "--engine", "echo")[0] == 0
+    mine = stranger / "mine.cat"
+    mine.write_text('"Mine" format lake promises serializable empty unseen as Refused')
+    assert read_spec(mine.read_text(), "mine", mine).format == "lake"
+    (stranger / "jobs").mkdir()
+    (stranger / "jobs" / "orders.tale").touch()
+    assert call("predict", str(stranger / "jobs")) == call("predict", "shop")
 
 
 def test_a_record_is_registered_for_a_block():

@@ -27,7 +27,7 @@ except KeyboardInterrupt:  # it takes most of a start
 
 from isolitmus.model.budget import raised_again
 from isolitmus.model.errors import Ended, IsolitmusError, near
-from isolitmus.model.registry import Registry
+from isolitmus.model.registry import PACKAGES, Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -368,12 +368,18 @@ def _report(defect: Exception) -> NoReturn:
     passed = [
         (frame.f_globals.get("__name__", ""), line) for frame, line in walk_tb(defect.__traceback__)
     ]
-    ours = [f" in {module}:{line}" for module, line in passed if module.startswith("isolitmus.")]
-    place = "".join(ours[-1:])
+    known = {"isolitmus": "", **PACKAGES}
+    places = [
+        (known[top], f" in {module}:{line}")
+        for module, line in passed
+        if (top := module.partition(".")[0]) in known and module != "isolitmus"
+    ]
+    package, place = places[-1] if places else ("", "")
     said = brief(str(defect), 120)
+    kind = f"error of the plug-in {package}" if package else "internal error"
     warn(
-        f"internal error: {type(defect).__name__}{place}{f' ({said})' if said else ''}; please"
-        f" report it, with the input and what {TRACEBACK}=1 prints"
+        f"{kind}: {type(defect).__name__}{place}{f' ({said})' if said else ''}; please report it"
+        f"{' to its authors' if package else ''}, with the input and what {TRACEBACK}=1 prints"
     )
     if os.environ.get(TRACEBACK):
         print_exception(defect)

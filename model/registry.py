@@ -27,6 +27,8 @@ INTERFACE = 1
 """Version of the interface to plug-ins, the last part of the groups of their entry points."""
 GROUP = re.compile(r"isolitmus\.(?P<kind>\w+)s(?:\.v(?P<version>\d+))?")
 """Group of entry points."""
+PACKAGES: dict[str, str] = {}
+"""Name and version of the package of each plug-in that was loaded, by its top module."""
 Record = TypeVar("Record")
 
 
@@ -69,21 +71,22 @@ class Registry(Generic[Record]):
         self.shipped = PLUGINS.get(what, {})
         self._known: dict[str, Record] = {}
 
-    def offer(self, one: Any) -> Record:
+    def offer(self, record: Any) -> Record:
         """Register a record by its name, as an entry point does; ValueError if another one has the
         name.
         """
-        if one.name in {*self.shipped, *self.aliases} or self._known.get(one.name, one) is not one:
-            raise ValueError(f"there is another {self.what} '{one.name}' already")
-        self._known[one.name] = one
-        return self._known[one.name]
+        name = record.name
+        if name in {*self.shipped, *self.aliases} or self._known.get(name, record) is not record:
+            raise ValueError(f"there is another {self.what} '{name}' already")
+        self._known[name] = record
+        return self._known[name]
 
     @contextmanager
-    def offered(self, one: Any) -> Iterator[Record]:
+    def offered(self, record: Any) -> Iterator[Record]:
         """Register a record for the duration of the block."""
         before = dict(self._known)
         try:
-            yield self.offer(one)
+            yield self.offer(record)
         finally:
             self._known = before
 
@@ -112,20 +115,20 @@ class Registry(Generic[Record]):
         IsolitmusError
             If another package has it, and it cannot be used.
         """
-        own = self.aliases.get(name, name)
-        if own not in self._known:
-            if own in self.shipped:
-                self._known[own] = load_part(self.shipped[own], f"{self.what} '{own}'")
-            elif own in (others := self._others()):
-                self._known[own] = self._loaded(others[own])
+        key = self.aliases.get(name, name)
+        if key not in self._known:
+            if key in self.shipped:
+                self._known[key] = load_part(self.shipped[key], f"{self.what} '{key}'")
+            elif key in (others := self._others()):
+                self._known[key] = self._loaded(others[key])
             else:
                 known = *self.names(), *self.aliases
                 raise UnknownName(f"unknown {self.what} '{name}'{near(name, known)}")
-        return self._known[own]
+        return self._known[key]
 
     def _others(self) -> Mapping[str, EntryPoint]:
         """Return the plug-ins of other packages by name; IsolitmusError if two have one name."""
-        found: dict[str, EntryPoint] = {}
+        by_name: dict[str, EntryPoint] = {}
         for point in _entry_points(*sys.path):
             group = GROUP.fullmatch(point.group)
             if group is None or group["kind"] != self.what.replace(" ", "_"):
@@ -137,30 +140,31 @@ class Registry(Generic[Record]):
                     f" version {INTERFACE}; install a release of {_package(point)} that registers"
                     f" it in the group isolitmus.{group['kind']}s.v{INTERFACE}"
                 )
-            other = found.setdefault(point.name, point)
+            other = by_name.setdefault(point.name, point)
             if other != point or point.name in {*self.shipped, *self.aliases}:
                 first = "isolitmus" if other is point else _package(other)
                 raise IsolitmusError(
                     f"{_described(self.what, point)} has a name that {first} registers, too;"
                     " uninstall one, or rename it"
                 )
-        return found
+        return by_name
 
     def _loaded(self, point: EntryPoint) -> Any:
         """Return the plug-in of another package; IsolitmusError if it cannot be used."""
+        PACKAGES[point.module.partition(".")[0]] = _package(point)
         try:
-            found = point.load()
+            plugin = point.load()
         except Exception as error:
             raise IsolitmusError(
                 f"{_described(self.what, point)} cannot be imported from {point.value}:"
                 f" {type(error).__name__}: {error}"
             ) from error
-        if not self.check(found):
+        if not self.check(plugin):
             raise IsolitmusError(
                 f"{_described(self.what, point)}: {point.value} is of type"
-                f" {type(found).__name__}, not a {self.what}"
+                f" {type(plugin).__name__}, not a {self.what}"
             )
-        return found
+        return plugin
 
 
 def load_part(path: str, what: str) -> Any:
@@ -213,10 +217,10 @@ def _entry_points(*_path: str) -> list[EntryPoint]:
     from importlib.metadata import distributions
 
     packages: dict[str, Distribution] = {}
-    for one in distributions():
-        if "[isolitmus." in (one.read_text("entry_points.txt") or ""):
-            packages.setdefault(one.name, one)
-    return [point for one in packages.values() for point in one.entry_points]
+    for package in distributions():
+        if "[isolitmus." in (package.read_text("entry_points.txt") or ""):
+            packages.setdefault(package.name, package)
+    return [point for package in packages.values() for point in package.entry_points]
 
 
 def _package(point: EntryPoint) -> str:

@@ -30,6 +30,7 @@ def packages(monkeypatch, tmp_path):
 
     yield install
     registry._entry_points.cache_clear()
+    registry.PACKAGES.clear()
 
 
 def paints(*lines, version=INTERFACE):
@@ -147,7 +148,7 @@ class Greeting(TextResult):
 
 def greet(who: str) -> int:
     \"""Say hello to WHO.\"""
-    print(Greeting(who))
+    print(Greeting(who) if who != "nobody" else 1 / 0)
     return 0
 
 def words(greeting):
@@ -192,6 +193,9 @@ def test_plug_ins_of_another_package_work_as_ours(stranger, call):
     assert call("greet", "Ada") == (0, "hello Ada\n", "")
     assert "\nOf other packages:\n  greet  isolitmus greet --help\n" in call("--help")[1]
     assert "Say hello to WHO." in call("greet", "--help")[1]
+    status, _, err = call("greet", "nobody")
+    said = "error of the plug-in stranger 1: ZeroDivisionError in stranger:17 (division by zero)"
+    assert (status, err.partition(";")[0]) == (70, f"isolitmus: {said}")
     words = "check", "history-write-skew", "--level", "serializable"
     assert call(*words, "--format", "tales") == call(*words)
     assert "did you mean 'tales'" in call(*words, "--format", "talse")[2]

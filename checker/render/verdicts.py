@@ -61,6 +61,11 @@ def because(violation: Violation) -> list[str]:
     return [*(_sentence(edge, "before") for edge in edges), conclusion]
 
 
+def violation_text(violation: Violation) -> str:
+    """Return a violation as one text."""
+    return "\n".join(because(violation))
+
+
 def assumption_words(violation: Violation) -> str:
     """Return the assumptions of a violation as an if-clause; empty if it has none."""
     return f" if {' and '.join(map(str, violation.supposing))}" if violation.supposing else ""

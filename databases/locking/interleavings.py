@@ -16,7 +16,7 @@ from isolitmus.checker.universes.schedules import Orders
 from isolitmus.databases.locking.events import DEADLOCK
 from isolitmus.databases.locking.final_state import FinalStates, SerialFinalStates
 from isolitmus.databases.locking.step_orders import count_switches, free_walks
-from isolitmus.model.display import TextResult, count_of, first_lines
+from isolitmus.model.display import TextResult, count_of
 from isolitmus.model.errors import Disagreement, IsolitmusError
 from isolitmus.model.records import Records, Tabular
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
@@ -262,11 +262,6 @@ def _within(litmus: Litmus) -> Callable[[int], None]:
             )
 
     return check
-
-
-def interleavings_text(done: Interleavings) -> str:
-    """Return the first lines of `interleaving_lines` as one text."""
-    return first_lines(interleaving_lines(done), 40)
 
 
 def interleaving_lines(done: Interleavings) -> Iterator[str]:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from isolitmus.checker.checks import history_sources
-from isolitmus.checker.render.results import OTHERS
+from isolitmus.checker.render.results import RENDERERS
 from isolitmus.cli import main as shell
 from isolitmus.jobs.readers.project_sources import KINDS
 from isolitmus.model import plugins, registry
@@ -182,7 +182,7 @@ def stranger(packages, monkeypatch, tmp_path):
         for group, (name, place) in OFFERED.items()
     )
     packages("stranger", "".join(groups))
-    known = (shell.FUNCTIONS, history_sources.SOURCES, ENGINES, FORMATS, KINDS, OTHERS)
+    known = (shell.FUNCTIONS, history_sources.SOURCES, ENGINES, FORMATS, KINDS, RENDERERS)
     for one in known:
         monkeypatch.setattr(one, "_known", dict(one._known))
     monkeypatch.delitem(sys.modules, "stranger", raising=False)

@@ -346,6 +346,7 @@ def install(built, tmp_path_factory):
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ISOLITMUS_"))}
         clean |= {"PYTHONPATH": str(site), "XDG_CACHE_HOME": str(empty / "cache")}
         (empty / "lost.edn").write_text(LOST)
+        (empty / "jobs.toml").write_text(JOBS)
 
         def call(*words, program=("-m", "isolitmus")):
             return subprocess.run(
@@ -371,6 +372,11 @@ LOST = """{:type :ok, :f :txn, :process 0, :value [[:r :x nil] [:w :x 1]], :inde
 {:type :ok, :f :txn, :process 1, :value [[:r :x nil] [:w :x 2]], :index 1}
 """
 """A lost update in Elle's format."""
+JOBS = """ddl = "CREATE TABLE t (id INT) USING delta"
+[jobs]
+erase = "DELETE FROM t WHERE id = 1"
+"""
+"""A job that aborts another run of itself."""
 
 
 @pytest.mark.slow
@@ -423,7 +429,7 @@ def test_the_wheel_alone_says_in_one_sentence_how_to_get_an_engine(installed, wo
 
 SMOKES = {
     "proper": ("run reorder", 0, "reorder"),
-    "jobs": ("predict shop", 1, "The orders of a shop"),
+    "jobs": ("predict jobs.toml", 1, "erase can abort."),
     "histories": ("check lost.edn --level serializable", 1, "Serializable forbids it"),
     "databases": ("run halves-of-a-sum", 0, "halves-of-a-sum"),
     "pipeline": ("report nowhere", 2, "no tables of a sweep are there"),

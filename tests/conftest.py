@@ -67,6 +67,8 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["COLUMNS"] = "100"
+# Spark keeps something of each of the thousands of tables of a run: with 1 GB it collected garbage in the end.
+os.environ.setdefault("SPARK_DRIVER_MEMORY", "2g")
 """Commands and pages wrap as in a pipe, whatever terminal runs the tests."""
 
 os.environ.setdefault("ISOLITMUS_ENGINES", str(user_cache() / "engines"))

@@ -105,6 +105,7 @@ def find_project(path: Path) -> tuple[WorkloadKind, Path, Path] | None:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> find_project(Path("no such folder")) is None
     True
     """

@@ -74,7 +74,7 @@ def of_files(kind: Folder, about: str, describe: Describe | None = None) -> Cata
     Examples
     --------
     >>> of_files("scopes", "search spaces").title("scans")
-    'Sessions that scan while others write'
+    'Two rows in an index, a scan of it, and writers that move rows and amounts'
     """
     return CatalogueKind(
         kind,

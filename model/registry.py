@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isolitmus.model.errors import IsolitmusError, MissingPart, UnknownName, near
@@ -209,11 +210,13 @@ def _is_installed(part: str) -> bool:
 
 
 @cache
-def _entry_points(*_path: str) -> list[EntryPoint]:
-    """Return the entry points of installed packages in our groups.
+def _entry_points(*path: str) -> list[EntryPoint]:
+    """Return the entry points of installed packages in our groups, looked for once for each path.
 
-    This looks into the metadata of all packages, once for each path.
+    Python's module for metadata takes longer to import than the files take to be looked into.
     """
+    if not any(map(_may_have_plugins, path)):
+        return []
     from importlib.metadata import distributions
 
     packages: dict[str, Distribution] = {}
@@ -221,6 +224,14 @@ def _entry_points(*_path: str) -> list[EntryPoint]:
         if "[isolitmus." in (package.read_text("entry_points.txt") or ""):
             packages.setdefault(package.name, package)
     return [point for package in packages.values() for point in package.entry_points]
+
+
+def _may_have_plugins(entry: str) -> bool:
+    """Return whether an entry of the path is an archive, or a package there names our groups."""
+    folder = Path(entry)
+    if folder.is_file():
+        return True
+    return any(b"[isolitmus." in f.read_bytes() for f in folder.glob("*.*-info/entry_points.txt"))
 
 
 def _package(point: EntryPoint) -> str:

@@ -42,8 +42,9 @@ class Registry(Generic[Record]):
         The kind in a word or two: a key of ``PLUGINS``, or a kind that has none of ours.
     aliases : mapping of str to str, optional
         Other names of our own plug-ins.
-    check : callable, optional
-        Returns whether an object of another package is a plug-in of this kind.
+    check : type or callable, optional
+        Class of the plug-ins, or a function that returns whether an object of another package is
+        one.
 
     Examples
     --------
@@ -66,9 +67,12 @@ class Registry(Generic[Record]):
         self,
         what: str,
         aliases: Mapping[str, str] | None = None,
-        check: Callable[[object], bool] = callable,
+        check: type | Callable[[object], bool] = callable,
     ) -> None:
-        self.what, self.aliases, self.check = what, aliases or {}, check
+        self.what, self.aliases = what, aliases or {}
+        self.check = (
+            (lambda plugin: isinstance(plugin, check)) if isinstance(check, type) else check
+        )
         self.shipped = PLUGINS.get(what, {})
         self._known: dict[str, Record] = {}
 

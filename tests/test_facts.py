@@ -244,7 +244,7 @@ def facts_of_sweeps(ask):
 
 
 def meeting_facts(meeting):
-    """Who is stopped by whom: always, when, with what exceptions, and how a retry ends."""
+    """Which statement aborts which: always, when, with what exceptions, and how a retry ends."""
     told = [meeting["word"], *meeting["condition"], *(["certain"] if meeting["certain"] else [])]
     told += [f"{name} then {' or '.join(ends)}" for name, ends in meeting["retries"].items()]
     told += [f"perhaps {name}" for name in meeting["perhaps"]]
@@ -289,7 +289,7 @@ def job_facts(tried, command, *words):
 
 
 def facts_of_jobs(ask):
-    """The jobs of the workload that ships: who stops whom, and what is safe."""
+    """The jobs of the workload that ships: which statement aborts which, and what is safe."""
     for level in DELTA:
         for meeting in ask("predict", "shop", "--level", level)["meetings"]:
             yield f"{level}, {meeting_facts(meeting)}"
@@ -305,7 +305,7 @@ def facts_of_projects(tried):
 
 
 def facts_of_constructs(tried, constructs):
-    """Each statement that samples a grammar, as a job: whether it is read, and who stops whom if it
+    """Each statement that samples a grammar, as a job: whether it is read, what aborts what if it
     runs twice; of every 14th that is a statement of a job or not understood, what is safe beside a
     DELETE, and of every 14th the findings.
     """

@@ -48,11 +48,7 @@ class HistorySource:
     """
 
 
-def _is_source(one: object) -> bool:
-    return isinstance(one, HistorySource)
-
-
-SOURCES: Registry[HistorySource] = Registry("history source", check=_is_source)
+SOURCES: Registry[HistorySource] = Registry("history source", check=HistorySource)
 FORMATS = tuple(SOURCES.shipped)
 """Names of our formats, as the command line lists them."""
 DETECTED = ("delta", "litmus", "pg", "auto")

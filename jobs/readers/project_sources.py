@@ -93,11 +93,7 @@ class WorkloadKind:
     read: ReadsProject
 
 
-def _is_kind(one: object) -> bool:
-    return isinstance(one, WorkloadKind)
-
-
-KINDS: Registry[WorkloadKind] = Registry("workload kind", check=_is_kind)
+KINDS: Registry[WorkloadKind] = Registry("workload kind", check=WorkloadKind)
 
 
 def find_project(path: Path) -> tuple[WorkloadKind, Path, Path] | None:

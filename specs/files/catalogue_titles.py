@@ -60,11 +60,7 @@ class Description(NamedTuple):
     """Its file, or a text about it."""
 
 
-def _is_kind(one: object) -> bool:
-    return isinstance(one, CatalogueKind)
-
-
-CATALOGUE: Registry[CatalogueKind] = Registry("catalogue kind", check=_is_kind)
+CATALOGUE: Registry[CatalogueKind] = Registry("catalogue kind", check=CatalogueKind)
 """Kinds of the catalogue."""
 
 

@@ -104,8 +104,8 @@ Scans = tuple[tuple[str, PicksFiles], ...]
 class ScopeSolver(Protocol):
     """Search of a scope by a solver instead of enumeration."""
 
-    def unsupported_scope(self, scope: Scope) -> str | None:
-        """Return why the solver cannot search a scope exactly; None if it can."""
+    def unsupported_scope(self, scope: Scope, *specs: Spec) -> str | None:
+        """Return why the solver cannot search a scope exactly for these specs; None if it can."""
 
     def search(
         self,

@@ -121,7 +121,8 @@ class Frame(ReadableRepr):
         """Return every pair of every relation with its reason.
 
         They are in the order of the vocabulary, terms of a format last. A relation that covers only
-        items or only predicates is left out if the frame has the relation that covers both.
+        items or only predicates is left out if the frame has the relation that covers both, and so
+        are the relations below the level of files, which repeat those of files.
 
         Examples
         --------
@@ -135,7 +136,9 @@ class Frame(ReadableRepr):
         kinds = [
             kind
             for kind in (*RELATIONS, *self.own)
-            if kind in self.relations and APART.get(kind) not in self.relations
+            if kind in self.relations
+            and APART.get(kind) not in self.relations
+            and self.term(kind).of != "delta-rows"
         ]
         return [self.edge(kind, i, j) for kind in kinds for i, j in self.relations[kind].pairs()]
 

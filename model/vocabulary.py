@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Of = Literal[
     "histories", "reads", "operations", "moments", "items", "times", "orders", "logs", "delta",
-    "delta-rs",
+    "delta-rows", "delta-rs",
 ]  # fmt: skip
 """Group that a name belongs to.
 
@@ -31,7 +31,8 @@ Of = Literal[
 * ``times``: if the history states when transactions began and ended.
 * ``orders``: orders that a binder binds.
 * ``logs``: if commits become versions.
-* ``delta``: commits of Delta; ``delta-rs``: read sets as delta-rs tracks them.
+* ``delta``: commits of Delta; ``delta-rows``: commits of Delta below the level of files, if an
+  execution determines them; ``delta-rs``: read sets as delta-rs tracks them.
 """
 
 EVERYWHERE: tuple[Of, ...] = (
@@ -316,6 +317,62 @@ OF_DELTA = (
         outside="{} is not a DELETE",
     ),
     Term(
+        "Updating",
+        "delta",
+        "transactions that are an UPDATE",
+        inside="{} is an UPDATE",
+        outside="{} is not an UPDATE",
+    ),
+    Term(
+        "Appending",
+        "delta",
+        "transactions that are an INSERT without OVERWRITE",
+        inside="{} appends",
+        outside="{} does not append",
+    ),
+    Term(
+        "Overwriting",
+        "delta",
+        "transactions that are an INSERT OVERWRITE or INSERT REPLACE",
+        inside="{} overwrites",
+        outside="{} does not overwrite",
+    ),
+    Term(
+        "InsertsUnmatched",
+        "delta",
+        "MERGEs with a clause WHEN NOT MATCHED",
+        inside="{} has a clause WHEN NOT MATCHED",
+        outside="{} has no clause WHEN NOT MATCHED",
+    ),
+    Term(
+        "BySource",
+        "delta",
+        "MERGEs with a clause WHEN NOT MATCHED BY SOURCE",
+        inside="{} has a clause WHEN NOT MATCHED BY SOURCE",
+        outside="{} has no clause WHEN NOT MATCHED BY SOURCE",
+    ),
+    Term(
+        "ReadsTarget",
+        "delta",
+        "transactions whose source, query or subquery reads the table that they change",
+        inside="{} has a source or subquery that reads its target",
+        outside="{} has no source or subquery that reads its target",
+    ),
+    Term(
+        "AppendOnly",
+        "delta",
+        "transactions that remove no file",
+        inside="{} removes no file",
+        outside="{} removes a file",
+    ),
+    Term(
+        "Tracked",
+        "delta",
+        "transactions on a table with row tracking enabled",
+        inside="{}'s table tracks rows",
+        outside="{}'s table does not track rows",
+    ),
+    Term(
         "Compacting",
         "delta",
         "transactions that rewrite files and change no row (OPTIMIZE, REORG … APPLY (PURGE))",
@@ -359,6 +416,158 @@ OF_DELTA = (
         outside="{} is not a MERGE whose ON says nothing of the target alone",
     ),
 )
+
+
+OF_ROWS = (
+    Term(
+        "merges-vectors",
+        "delta-rows",
+        "both gave some file a deletion vector, and no position of it was deleted by both: a merged"
+        " file of the two",
+        verb="merges vectors with",
+    ),
+    Term(
+        "adds-meets-reads-unmerged",
+        "delta-rows",
+        "adds-meets-reads without the merged files of the two",
+        verb="adds, apart from merged files, to what is read by",
+    ),
+    Term(
+        "removes-meets-reads-unmerged",
+        "delta-rows",
+        "removes-meets-reads without the merged files of the two, and without those that the second"
+        " has merged with an earlier unseen commit: it forgets that it read them",
+        verb="removes, apart from merged files, a file read by",
+    ),
+    Term(
+        "removes-meets-removes-unmerged",
+        "delta-rows",
+        "removes-meets-removes without the merged files of the two",
+        verb="removes, apart from merged files, a file removed by",
+    ),
+    Term(
+        "removes-meets-reads-unmoved",
+        "delta-rows",
+        "removes-meets-reads without the files that the second compacts and to which the first gave"
+        " a deletion vector (moved files), or an earlier unseen commit did",
+        verb="removes, apart from moved files, a file read by",
+    ),
+    Term(
+        "removes-meets-removes-unmoved",
+        "delta-rows",
+        "removes-meets-removes without the moved files of the two",
+        verb="removes, apart from moved files, a file removed by",
+    ),
+    Term(
+        "adds-could-match-reads",
+        "delta-rows",
+        "adds-meets-reads without the added files whose statistics exclude every recorded read of"
+        " the second",
+        verb="adds a file that could match what is read by",
+    ),
+    Term(
+        "adds-could-match-reads-unmerged",
+        "delta-rows",
+        "adds-could-match-reads without the merged files of the two",
+        verb="adds, apart from merged files, a file that could match what is read by",
+    ),
+    Term(
+        "adds-match-reads",
+        "delta-rows",
+        "adds-could-match-reads, and some row of these files satisfies a recorded read of the"
+        " second",
+        verb="adds a file with a row that matches what is read by",
+    ),
+    Term(
+        "adds-match-reads-unmerged",
+        "delta-rows",
+        "adds-match-reads without the merged files of the two",
+        verb="adds, apart from merged files, a file with a row that matches what is read by",
+    ),
+    Term(
+        "removes-could-match-reads",
+        "delta-rows",
+        "the first removed a file that could, by its partition and statistics, contain rows that a"
+        " recorded read of the second matches",
+        verb="removes a file that could match what is read by",
+    ),
+    Term(
+        "added-rows-match-reads",
+        "delta-rows",
+        "the first inserted or changed a row that then satisfies a recorded read of the second",
+        verb="writes a row that matches what is read by",
+    ),
+    Term(
+        "removed-rows-match-reads",
+        "delta-rows",
+        "the first deleted or changed a row that before satisfied a recorded read of the second",
+        verb="removes a row that matches what is read by",
+    ),
+    Term(
+        "removes-removed-row",
+        "delta-rows",
+        "both deleted or changed one position: a row as it stands in one file",
+        verb="removes a row removed by",
+    ),
+    Term(
+        "removes-read-row",
+        "delta-rows",
+        "the first deleted or changed a position of a file that the second read, and its row"
+        " satisfies a recorded read of the second",
+        verb="removes a row read by",
+    ),
+    Term(
+        "moves-removed-row",
+        "delta-rows",
+        "the first copied into another file a position that the second deleted or changed",
+        verb="moves a row removed by",
+    ),
+    Term(
+        "removes-moved-row",
+        "delta-rows",
+        "the first deleted or changed a position that the second copied into another file",
+        verb="removes a row moved by",
+    ),
+    Term(
+        "moves-read-row",
+        "delta-rows",
+        "the first copied into another file a position of a file that the second read, and its row"
+        " satisfies a recorded read of the second",
+        verb="moves a row read by",
+    ),
+    Term(
+        "changes-changed-row",
+        "delta-rows",
+        "both deleted or changed one row, wherever it stood: row tracking knows it by its row id",
+        verb="changes a row changed by",
+    ),
+    Term(
+        "same-merge-key",
+        "delta-rows",
+        "both are a MERGE whose ON equates the same target columns with its source, and both"
+        " sources have one key",
+        verb="has a merge key of",
+    ),
+    Term(
+        "ww-later",
+        "delta-rows",
+        "the second wrote some version of a row after the first one's; ww is the next one only",
+        verb="is overwritten, perhaps later, by",
+    ),
+    Term(
+        "wr-earlier",
+        "delta-rows",
+        "the second read a version of a row that the first wrote, or a later one than that",
+        verb="wrote at or before what is read by",
+    ),
+    Term(
+        "rw-later",
+        "delta-rows",
+        "the second wrote some version of a row after the one that the first read",
+        verb="does not see, perhaps later, the writes of",
+    ),
+)
+"""Relations below the level of files: what a commit checker can know besides files."""
 
 
 OF_HISTORIES = (
@@ -540,7 +749,7 @@ OF_HISTORIES = (
 )
 
 
-TERMS = (*OF_HISTORIES, *OF_DELTA)
+TERMS = (*OF_HISTORIES, *OF_DELTA, *OF_ROWS)
 """All base names; each kind is in the order in which a frame shows it."""
 
 RELATIONS = {term.name: term for term in TERMS if term.kind == "relation"}

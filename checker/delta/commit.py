@@ -23,6 +23,7 @@ from isolitmus.checker.delta.raw_transaction import (
     backfill_row_tracking,
     stated_data_file,
 )
+from isolitmus.checker.delta.row_overlaps import emptied_positions, marked_files
 from isolitmus.model.delta.header import Header
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from isolitmus.model.execution import Database, Effect, Event
-    from isolitmus.model.sql.data_file import TableRow
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
@@ -224,11 +224,37 @@ def replay_files(state: TableState, done: Effect) -> TableState:
     """
     if _as_read(state, done):
         return state.replay(done.removes, done.adds)
+    if done.footprint is not None and not done.footprint.changes_data and done.removes:
+        return _compacted(state, done)
     gone = {write.id for write in done.writes if write.before is not None}
     wrote = {write.id for write in done.writes if write.after is not None}
-    kept = [_only(file, [row for row in file.rows if row.id not in gone]) for file in state.files]
-    new = [_only(file, [row for row in file.rows if row.id in wrote]) for file in done.adds]
-    return TableState(tuple(file for file in (*kept, *new) if file.rows))
+    marked = marked_files(done)
+    vectors = done.footprint is not None and done.footprint.schema.vectors
+    kept: list[File] = []
+    for file in state.files:
+        dead = gone
+        if file.path in marked:  # the union of two vectors, which may leave no row
+            dead = {row.id for row in file.rows} - marked[file.path].after
+        left = file.marked(dead) if vectors else _without(file, dead)
+        if left.rows or file.path in marked:
+            kept.append(left)
+    new = [_without(file, {row.id for row in file.rows} - wrote) for file in done.adds]
+    return TableState((*kept, *(file for file in new if file.rows)))
+
+
+def _compacted(state: TableState, done: Effect) -> TableState:
+    """Return the state after a compaction whose files were changed since it read them.
+
+    A copied row counts if it is still where it stood; the new file's deletion vector hides others.
+    """
+    live = {(file.path, row.id) for file in state.files for row in file.rows}
+    source = {row: path for path, row in emptied_positions(done).moved}
+    kept = [file for file in state.files if file.path not in done.removes]
+    copies = (
+        file.marked({row.id for row in file.rows if (source.get(row.id), row.id) not in live})
+        for file in done.adds
+    )
+    return TableState((*kept, *copies))
 
 
 def _as_read(state: TableState, done: Effect) -> bool:
@@ -244,8 +270,9 @@ def _as_read(state: TableState, done: Effect) -> bool:
     return found == {row for file in done.adds for row in file.rows if row.id not in wrote}
 
 
-def _only(file: File, rows: Collection[TableRow]) -> File:
-    """Return the file with some of its rows."""
+def _without(file: File, dead: Collection[str]) -> File:
+    """Return the file without the rows of these identities."""
+    rows = tuple(row for row in file.rows if row.id not in dead)
     if len(rows) == len(file.rows):
         return file
-    return File.of(file.path, file.partition, tuple(rows)) if rows else replace(file, rows=())
+    return File.of(file.path, file.partition, rows) if rows else replace(file, rows=())

@@ -99,7 +99,7 @@ class Filters:
         return tuple(
             f
             for f in given
-            if f.partition in kept and (not skipping or _may_match(self.data, f, schema))
+            if f.partition in kept and (not skipping or may_match(self.data, f, schema))
         )
 
 
@@ -240,7 +240,7 @@ class _Unknown(Enum):
 UNUSED, MISSING, OPEN = _Unknown
 
 
-def _may_match(data: Iterable[ex.Expr], file: File, schema: Schema) -> bool:
+def may_match(data: Iterable[ex.Expr], file: File, schema: Schema) -> bool:
     """Return whether skipping may keep a file.
 
     It is kept if statistics for any filter are missing, or if every filter that can be built is

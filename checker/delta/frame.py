@@ -14,30 +14,43 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.delta_rs_read_set import add_read_sets
+from isolitmus.checker.delta.file_overlaps import (
+    adds_meet_reads,
+    first_added_partition,
+    removes_meet_reads,
+    removes_meet_removes,
+)
 from isolitmus.checker.delta.metadata_changes import add_definition_reads
+from isolitmus.checker.delta.row_overlaps import (
+    OVERLAPS,
+    Overlap,
+    Rebase,
+    overlap_relations,
+)
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.execution import frame as frames
-from isolitmus.checker.execution.frame import add_row_reads, dependencies
+from isolitmus.checker.execution.frame import add_row_reads, dependencies, version_chains
 from isolitmus.checker.judge.read_nodes import READ_RELATIONS
 from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
-from isolitmus.model.delta.header import CONSTRAINT, Header, metadata_clash, protocol_clash
+from isolitmus.model.delta.header import (
+    CONSTRAINT,
+    ROW_TRACKING,
+    Header,
+    metadata_clash,
+    protocol_clash,
+)
 from isolitmus.model.delta.log import LEVEL_KEY
-from isolitmus.model.errors import LitmusError
 from isolitmus.model.reason import Reason
-from isolitmus.model.sql.evaluation import evaluate
-from isolitmus.model.sql.nondeterminism import choose
-from isolitmus.model.sql.types import EvaluationError
 from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame, FrameBuilder
-    from isolitmus.model.sql.expression import Expr
-    from isolitmus.model.sql.values import Row
+    from isolitmus.model.sql.schema import Schema
 
 WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -89,88 +102,6 @@ def removes_needed_feature(winner: Footprint, loser: Footprint) -> bool:
         return False
     gone = "checkConstraints" in loser.known.features - features
     return gone and any(key.startswith(CONSTRAINT) for key in wrote.configuration)
-
-
-def adds_meet_reads(winner: Footprint, loser: Footprint) -> bool:
-    """Return whether a file that the winner adds may contain rows of the loser's read set.
-
-    This is checkForAddedFilesThatShouldHaveBeenReadByCurrentTxn, before the level is considered. In
-    a table without partitions every file may, unless the loser is a blind append; the same holds
-    for a loser that is marked as reading everything.
-    """
-    if winner.table != loser.table or not winner.adds or loser.blind:
-        return False
-    if loser.whole_table or not loser.schema.partition_indexes:
-        return True
-    if first_added_partition(winner, loser) is not None:
-        return True
-    if first_added_partition(winner, loser, loser.wide) is not None:
-        why = (
-            "whether a file that was added meets what was read of partitions is up to what Spark's"
-            " optimizer makes of a join, or of a condition on other columns, too: say apart what is"
-            " said of partitions"
-        )
-        return bool(choose(loser.choices, ("added", winner.adds), (False, True), why))
-    return False
-
-
-def first_added_partition(
-    winner: Footprint, loser: Footprint, predicates: Sequence[tuple[Expr, ...]] | None = None
-) -> tuple[Row, tuple[Expr, ...]] | None:
-    """Return the first partition of an added file that matches a predicate, and that predicate.
-
-    Parameters
-    ----------
-    winner, loser : Footprint
-        The two commits.
-    predicates : sequence, optional
-        The predicates; default: those that the loser has read.
-
-    Raises
-    ------
-    LitmusError
-        If a predicate cannot be evaluated on an added partition.
-    """
-    schema = winner.schema
-    for predicate in loser.predicates if predicates is None else predicates:
-        for added in winner.adds:
-            try:
-                met = all(evaluate(part, (schema.spread(added),)) is True for part in predicate)
-            except EvaluationError as error:
-                raise LitmusError(
-                    f"{error}: a condition on partitions fails on partition"
-                    f" {schema.folder(added)}, which was added; the outcome of the conflict"
-                    " check is not modelled"
-                ) from None
-            if met:
-                return added, predicate
-    return None
-
-
-def removes_meet_reads(winner: Footprint, loser: Footprint) -> bool:
-    """Return whether the winner removes a file that the loser read.
-
-    If the loser is marked as reading everything, any removed file counts. A backfill of row
-    tracking has not read files that others remove (resolveRowTrackingBackfillConflicts).
-    """
-    if winner.table != loser.table or not winner.removes:
-        return False
-    met = not loser.settings.backfill and not winner.removes.isdisjoint(loser.files)
-    if loser.whole_table or met:
-        return True
-    doubted = winner.removes & loser.doubted
-    if doubted and not loser.settings.backfill:
-        why = (
-            f"whether {min(doubted)}, which was removed, had been read is up to what Spark's"
-            " optimizer makes of a condition or a join"
-        )
-        return bool(choose(loser.choices, ("removed", doubted), (False, True), why))
-    return False
-
-
-def removes_meet_removes(winner: Footprint, loser: Footprint) -> bool:
-    """Return whether both commits remove the same file."""
-    return winner.table == loser.table and not winner.removes.isdisjoint(loser.removes)
 
 
 def common_domains(winner: Footprint, loser: Footprint) -> list[str]:
@@ -251,6 +182,8 @@ def rebase_conflict(
 
 
 COMMIT_RELATIONS = relations_of("delta")
+ROW_RELATIONS = relations_of("delta-rows")
+"""Relations below the level of files; a frame has those that its executions determine."""
 VECTORS = "delta.enableDeletionVectors"
 
 
@@ -263,6 +196,11 @@ LEVEL_SETS = {
 
 def _is_set_to(level: str, footprint: Footprint) -> bool:
     return footprint.schema.properties.get(LEVEL_KEY, "").lower() == level
+
+
+def is_tracked(schema: Schema) -> bool:
+    """Return whether a table has row tracking enabled."""
+    return schema.properties.get(ROW_TRACKING, "").lower() == "true"
 
 
 def _is(kind: str, footprint: Footprint) -> bool:
@@ -283,6 +221,8 @@ FLAGS: dict[str, Callable[[Footprint], bool]] = {
     "Partitioned": lambda f: bool(f.schema.partitioned_by),
     "Ordering": lambda f: f.orders,
     "Default": lambda f: f.settings.default_level,
+    "AppendOnly": lambda f: not f.removes,
+    "Tracked": lambda f: is_tracked(f.schema),
     "Identity": lambda f: f.schema.generates,
     "Clustered": lambda f: (
         bool(f.schema.clustered_by) and f.schema.properties.get(VECTORS) != "false"
@@ -299,6 +239,33 @@ def add_relations(events: Sequence[Event], builder: FrameBuilder) -> None:
     adding.sets()
     adding.footprints()
     adding.clashes()
+    adding.rows()
+
+
+VERSIONS = ("ww-later", "wr-earlier", "rw-later")
+"""Relations between all versions of a row, beside those between neighbours."""
+
+
+def versions_apart(events: Sequence[Event]) -> dict[str, list[tuple[int, int]]]:
+    """Return the pairs of the relations between all versions of a row.
+
+    An item that is no row, such as a table's definition, counts as one.
+    """
+    pairs: dict[str, dict[tuple[int, int], None]] = {name: {} for name in VERSIONS}
+    position = {event.name: i for i, event in enumerate(events)}
+    chains = {key: [v.writer for v in chain] for key, chain in version_chains(events).items()}
+    for writers in chains.values():
+        for place, first in enumerate(writers):
+            pairs["ww-later"].update(((first, w), None) for w in writers[place + 1 :] if w != first)
+    for j, event in enumerate(events):
+        for read in event.effect.reads:
+            for row in read.matched:
+                writers = chains.get((read.table, row.id), [])
+                seen = position.get(row.writer)
+                place = writers.index(seen) + 1 if seen in writers else 0
+                pairs["wr-earlier"].update(((w, j), None) for w in writers[:place] if w != j)
+                pairs["rw-later"].update(((j, w), None) for w in writers[place:] if w != j)
+    return {name: list(own) for name, own in pairs.items()}
 
 
 class _DeltaPairs:
@@ -383,6 +350,45 @@ class _DeltaPairs:
                             relation, i, j, "clash", winner=name, clash=clash, loser=loser.name
                         )
 
+    def rows(self) -> None:
+        """Add the overlaps below the level of files.
+
+        The frame does not have a relation for which some pair is undetermined.
+        """
+        pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in OVERLAPS}
+        undetermined: set[str] = set()
+        for i, j, overlap in self.overlaps():
+            for name, holds in overlap_relations(overlap).items():
+                if holds is None:
+                    undetermined.add(name)
+                elif holds:
+                    pairs[name].append((i, j))
+        pairs |= versions_apart(self.events)
+        names = [name for name in ROW_RELATIONS if name not in undetermined]
+        self.builder.have(*names)
+        for name in names:
+            for i, j in pairs[name]:
+                a, b = self.events[i], self.events[j]
+                self.builder.add(name, i, j, name, first=a.name, second=b.name)
+
+    def overlaps(self) -> Iterator[tuple[int, int, Overlap]]:
+        """Yield each pair of commits to one table; a loser is rebased in the order of the log."""
+        order = sorted(range(len(self.events)), key=lambda k: self.events[k].version or 0)
+        for j, loser in enumerate(self.events):
+            reads = loser.effect.footprint
+            if reads is None:
+                continue
+            rebase = Rebase(loser.effect)
+            for i in order:
+                winner = self.events[i]
+                wrote = winner.effect.footprint
+                if i == j or wrote is None or wrote.table != reads.table:
+                    continue
+                before = loser.version is None or (winner.version or 0) < loser.version
+                met = before and loser.missed(winner)
+                files = (rebase if met else Rebase(loser.effect)).reconcile(winner.effect)
+                yield i, j, Overlap(winner.effect, loser.effect, *files)
+
     def added(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
         """Add the overlap of files that the winner added with the loser's read set."""
         nouns: dict[str, object] = {}
@@ -404,7 +410,7 @@ class _DeltaPairs:
 
 
 BASIC = (*frames.BASIC, *COMMIT_RELATIONS)
-RELATIONS = (*BASIC, *READ_RELATIONS)
+RELATIONS = (*BASIC, *ROW_RELATIONS, *READ_RELATIONS)
 BASIC_SETS = (*frames.BASIC_SETS, *FLAGS)
 SETS = (*frames.SETS, *FLAGS)
 

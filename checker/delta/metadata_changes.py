@@ -234,13 +234,15 @@ def restore_table(
         if (file.path, file.dead) not in known
     )
     kept = {(file.path, file.dead) for file in there}
-    removes = frozenset(file.path for file in here if (file.path, file.dead) not in kept)
+    gone = tuple(file for file in here if (file.path, file.dead) not in kept)
+    removes = frozenset(file.path for file in gone)
     features = header.features | now.features
     domains = (header.domains | now.domains) & {CLUSTERING}
     footprint = Footprint(
         snapshot.schemas[name],
         adds=tuple(file.partition for file in adds),
         removes=removes,
+        removed=gone,
         actions=Actions(header.metadata, features, domains),
         settings=Settings(large=True),
         header=now,

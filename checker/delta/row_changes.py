@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isolitmus.checker.delta.snapshot import DELTA_CAST
 from isolitmus.model.execution import Effect, RowRead, RowWrite, births
-from isolitmus.model.sql.conditions import holds, may_hold
+from isolitmus.model.sql import expression as ex
+from isolitmus.model.sql.conditions import columns_in, holds, may_hold
 from isolitmus.model.sql.data_file import TableRow
 from isolitmus.model.sql.evaluation import evaluate
 from isolitmus.model.sql.types import EvaluationError
@@ -159,9 +160,27 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
     together = bool(touched) or bool(schema.partition_indexes)
     adds = (*again, *snapshot.written(schema, [[*kept, *inserted]] if together else inserts))
     footprint = snapshot.footprint(schema, found, adds, removes, scanned=True)
+    footprint = replace(footprint, merge_keys=_merge_keys(statement.on, sources))
     looked_up = [access for access in found if access.role == "value" and writes]
     reads = (read, *source.reads, *map(snapshot.read, looked_up))
     return Effect(reads, tuple(writes), adds, footprint.removes, footprint, "MERGE")
+
+
+def _merge_keys(on: ex.Expr, sources: list[Row]) -> dict[tuple[int, ...], frozenset[Row]]:
+    """Return the target columns that ON equates with the source, and the source's values of them.
+
+    A source row with NULL in one of these has no key. Other conditions of ON are ignored.
+    """
+    equated: dict[int, ex.Expr] = {}
+    for part in ex.conjuncts(on):
+        if isinstance(part, ex.Compare) and part.op == "=":
+            for column, value in ((part.left, part.right), (part.right, part.left)):
+                sides = {inner.side for inner in columns_in(value)}
+                if isinstance(column, ex.ColumnRef) and column.side == 0 and sides == {1}:
+                    equated.setdefault(column.index, value)
+    columns = tuple(sorted(equated))
+    keys = (tuple(evaluate(equated[c], ((), source)) for c in columns) for source in sources)
+    return {columns: frozenset(key for key in keys if None not in key)} if columns else {}
 
 
 def _concerned(statement: st.Merge, target: Row, paired: list[Row], test: RowTest) -> bool:

@@ -404,6 +404,7 @@ class Snapshot:
         ]
         scanned |= any(access.scan for access in noticed)
         predicates: list[tuple[ex.Expr, ...]] = []
+        conditions: list[tuple[ex.Expr, ...]] = []
         wide: list[tuple[ex.Expr, ...]] = []
         files: set[str] = set()
         doubted: set[str] = set()
@@ -414,6 +415,8 @@ class Snapshot:
             unclear = access.doubtful is not None and bool(schema.partition_indexes)
             recorded = wide if unclear or filters.open(schema) else predicates
             recorded.append(self.bound(filters.partition))
+            if recorded is predicates:
+                conditions.append(filters.data)
             known = filters.certain() if access.scan else filters
             if known != filters:
                 wide.append(self.bound(known.partition))
@@ -440,11 +443,13 @@ class Snapshot:
         return Footprint(
             schema,
             predicates=tuple(predicates),
+            conditions=tuple(conditions),
             files=frozenset(files),
             doubted=frozenset(doubted - files),
             wide=tuple(wide),
             adds=tuple(f.partition for f in adds),
             removes=frozenset(f.path for f in removes),
+            removed=removes,
             data_change=bool(adds or removes),
             whole_table=any(a.whole for a in noticed) or (scanned and not self.skipping),
             choices=self.outside.choices,

@@ -22,7 +22,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from isolitmus.checker.delta.frame import LEVEL_SETS
+from isolitmus.checker.delta.frame import LEVEL_SETS, is_tracked
 from isolitmus.checker.delta.partition_abstraction import UnsupportedScope
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.judge.matrix_semantics import Matrices
@@ -353,6 +353,11 @@ class TableCircuit(Generic[B]):
             "Partitioned": self._of_table(bool(self.schema.partitioned_by)),
             "Ordering": [gates.false] * n,
             **{name: [gates.false] * n for name in ("Identity", "Clustered")},
+            "Tracked": self._of_table(is_tracked(self.schema)),
+            "AppendOnly": [
+                gates.neg(gates.disj(self.removes[j].values())) if j < self.writers else gates.false
+                for j in range(n)
+            ],
             **{name: self._of_table(level == set_to) for name, level in LEVEL_SETS.items()},
             **{kind: self._of_kind(kind) for kind in KINDS},
         }

@@ -12,6 +12,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from isolitmus.checker.delta.frame import ROW_RELATIONS
 from isolitmus.checker.delta.partition_abstraction import UnsupportedScope, outline, partitions
 from isolitmus.checker.delta.table_circuit import TableCircuit, add_read_nodes
 from isolitmus.checker.execution.commit_loop import initial_database
@@ -42,13 +43,18 @@ Choice = tuple[int, int]
 """Number of a statement (or reader) of the scope, and the version that it reads."""
 
 
-def unsupported_scope(scope: Scope) -> str | None:
-    """Return why the solver cannot search this scope exactly; None if it can.
+def unsupported_scope(scope: Scope, *specs: Spec) -> str | None:
+    """Return why the solver cannot search this scope exactly for these specs; None if it can.
 
     >>> from isolitmus.specs import scope
     >>> unsupported_scope(scope("table")) is None
     True
     """
+    below = sorted(
+        frozenset[str]().union(*(one.needs for one in specs)).intersection(ROW_RELATIONS)
+    )
+    if below:
+        return f"{below[0]} depends on single rows or statistics"
     if len(scope.tables) != 1:
         return "the universe has several tables"
     try:

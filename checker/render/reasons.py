@@ -270,6 +270,34 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "set property": "set the property {key}",
     "wrote metadata": "wrote the metadata",
     "changed metadata": _changed,
+    # Delta's commits below the level of files
+    "merges-vectors": "{first} and {second} deleted different rows of one file",
+    "adds-meets-reads-unmerged": "{first} added a file, not merged, that {second} could have read",
+    "removes-meets-reads-unmerged": "{first} removed a file, not merged, that {second} read",
+    "removes-meets-removes-unmerged": "{first} and {second} removed one file, not merged",
+    "removes-meets-reads-unmoved": "{first} removed a file, not moved, that {second} read",
+    "removes-meets-removes-unmoved": "{first} and {second} removed one file, not moved",
+    "adds-could-match-reads": "by its statistics, {second} could match a file that {first} added",
+    "adds-could-match-reads-unmerged": (
+        "by its statistics, {second} could match a file, not merged, that {first} added"
+    ),
+    "adds-match-reads": "{second} matches a row of a file that {first} added",
+    "adds-match-reads-unmerged": "{second} matches a row of a file, not merged, that {first} added",
+    "removes-could-match-reads": (
+        "by its statistics, {second} could match a file that {first} removed"
+    ),
+    "added-rows-match-reads": "{second} matches a row that {first} wrote",
+    "removed-rows-match-reads": "{second} matches a row that {first} deleted or changed",
+    "removes-removed-row": "{first} and {second} deleted or changed one row of a file",
+    "removes-read-row": "{first} deleted or changed a row of a file, which {second} read",
+    "moves-removed-row": "{first} moved a row to another file, which {second} deleted or changed",
+    "removes-moved-row": "{first} deleted or changed a row, which {second} moved to another file",
+    "moves-read-row": "{first} moved a row to another file, which {second} read",
+    "changes-changed-row": "{first} and {second} deleted or changed one row",
+    "same-merge-key": "the sources of {first} and {second} share a key",
+    "ww-later": "{second} wrote a later version of a row that {first} wrote",
+    "wr-earlier": "{second} read a row after a version of it that {first} wrote",
+    "rw-later": "{first} read a version of a row, of which {second} wrote a later one",
     "added, read set": "{winner} added a file to {table} that may hold rows that {loser} reads",
     "removed, read set": "{winner} removed a file of {table} that may hold rows that {loser} reads",
     # recorded histories

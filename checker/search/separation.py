@@ -361,7 +361,7 @@ class _Tables:
         elif self.recorder is not None:
             why = f"{self.recorder.name} does not record every commit that finds nothing to do"
         else:
-            why = self.solver.unsupported_scope(scope)
+            why = self.solver.unsupported_scope(scope, a, b)
         if by == "symbolic" and why is not None:
             raise IsolitmusError(f"a solver cannot search this exactly: {why}; try --by exhaustive")
         self.a, self.b, self.scope, self.unexplained = a, b, scope, unexplained

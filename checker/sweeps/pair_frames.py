@@ -28,6 +28,7 @@ from isolitmus.checker.sweeps.tally import BrokenKind
 from isolitmus.model.execution import Event
 from isolitmus.model.frame import Frame
 from isolitmus.model.relation import Relation
+from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 OF_ROWS = frozenset(("wr", "ww", "rw"))
 """Relations that depend on rows; all others are taken from a graph of two commits, without rows."""
+BELOW_FILES = frozenset(relations_of("delta-rows"))
+"""Relations of which no pair of commits is the measure: the whole graph is built for them."""
 
 
 class Layout:
@@ -151,6 +154,7 @@ class Pairs:
         ]
         self._footings: dict[Hashable, int] = {}
         bits = {name: 2 << 2 * b for b, name in enumerate(layout.relations)}
+        self._whole = not BELOW_FILES.isdisjoint(layout.relations)
         self._ww, self._wr, self._rw = (bits.get(name, 0) for name in ("ww", "wr", "rw"))
 
     def single(self, number: int) -> int:
@@ -180,7 +184,7 @@ class Pairs:
                 rows |= self._rw << 1
         if b_writes and (not b.overwrote.isdisjoint(a.read) or _changes(a.effect, b.effect)):
             rows |= self._rw
-        rows |= not (a.plain and b.plain and a.overwrote.isdisjoint(b.overwrote))
+        rows |= self._whole or not (a.plain and b.plain and a.overwrote.isdisjoint(b.overwrote))
         number = self._footing(a, b, a_writes, b_writes, seen) | rows << self.shift
         (self.seen if seen else self.unseen)[first][second] = number
         return number
@@ -218,7 +222,7 @@ def is_decided_by_pairs(spec: Spec) -> bool:
 
     Forks do not matter for such a protocol.
     """
-    return is_pairwise(spec) and spec.needs.isdisjoint(OF_ROWS)
+    return is_pairwise(spec) and spec.needs.isdisjoint(OF_ROWS | BELOW_FILES)
 
 
 def _event(effect: Effect, position: int, recorded: bool, read_version: int) -> Event:

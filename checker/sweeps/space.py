@@ -281,7 +281,7 @@ def _contents(made: Effect) -> Iterator[Hashable]:
     if made.footprint is not None:
         yield made.footprint.table
         for part in fields(made.footprint):
-            if part.name != "schema":
+            if part.name != "schema" and part.compare:
                 yield getattr(made.footprint, part.name)
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from isolitmus.model.delta.header import Metadata
+    from isolitmus.model.sql.data_file import File, RawFile
     from isolitmus.model.sql.expression import Expr
     from isolitmus.model.sql.nondeterminism import TriedAnswers
     from isolitmus.model.sql.schema import Schema
@@ -94,10 +95,22 @@ class Footprint:
     """Paths of files that it perhaps read as well, depending on Spark's optimizer."""
     wide: tuple[tuple[Expr, ...], ...] = ()
     """Partition predicates for which Spark's optimizer may have found narrower ones."""
+    conditions: tuple[tuple[Expr, ...], ...] = field(default=(), compare=False)
+    """Conditions on data that it recorded with each of the predicates, each a conjunction.
+
+    Released Delta records them and uses none. They determine nothing else, so two footprints that
+    differ in them alone are equal.
+    """
     adds: tuple[Row, ...] = ()
     """Partitions of the files that it adds."""
     removes: frozenset[str] = frozenset()
     """Paths of the files that it removes."""
+    removed: tuple[File | RawFile, ...] = field(default=(), compare=False, repr=False)
+    """These files as it read them, with their live rows; empty if the rows do not matter."""
+    merge_keys: Mapping[tuple[int, ...], frozenset[Row]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Keys of a MERGE: target columns that ON equates with the source, and the source's values."""
     data_change: bool = True
     """True if some action changes data."""
     changes_data: bool = True
@@ -123,6 +136,12 @@ class Footprint:
     """Mode of the commit."""
     choices: TriedAnswers | None = field(default=None, compare=False, repr=False)
     """Answers that are tried where the read set depends on Spark's optimizer."""
+
+    @property
+    def data_conditions(self) -> tuple[tuple[Expr, ...], ...]:
+        """Conditions on data of each recorded predicate; none for a predicate without."""
+        lacking = len(self.predicates) - len(self.conditions)
+        return (*self.conditions, *[()] * lacking)
 
     @property
     def table(self) -> str:

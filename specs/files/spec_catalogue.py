@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     SpecLike: TypeAlias = Spec | NameOrPath
     """Spec, its name, or the path of its file."""
 
+PROPOSALS = "proposals"
+"""Folder of the protocols that are rules being designed; they are used only if named."""
 PUBLISHED = "published"
 """Folder of the levels that are checked only if named."""
 EDITION = re.compile(
@@ -161,14 +163,31 @@ def every_level(log: str = DELTA) -> list[str]:
 def protocols(log: str = DELTA) -> list[str]:
     """Return the names of the shipped protocols whose format has this log, sorted.
 
+    Rules that are being designed are not among them: they are used only if named.
+
     Examples
     --------
     >>> "delta-serializable" in protocols(), "locking-read-committed" in protocols()
     (True, False)
     """
+    known = shipped_files("protocols").items()
     return [
-        name for name, path in shipped_files("protocols").items() if format_of_file(path) == log
+        name
+        for name, path in known
+        if format_of_file(path) == log and path.parent.name != PROPOSALS
     ]
+
+
+def proposals() -> list[str]:
+    """Return the names of the shipped protocols that are rules being designed, sorted.
+
+    Examples
+    --------
+    >>> "case-2-serializable" in proposals(), "case-2-serializable" in protocols()
+    (True, False)
+    """
+    known = shipped_files("protocols").items()
+    return [name for name, path in known if path.parent.name == PROPOSALS]
 
 
 def format_of_file(path: Path) -> str | None:

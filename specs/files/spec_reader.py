@@ -54,7 +54,7 @@ def _is_commit_check(spec: Spec) -> bool:
     return spec.format is not None and format_named(spec.format).carry_out is None
 
 
-_DELTA = (*relations_of(DELTA), *sets_of(DELTA))
+_DELTA = (*relations_of(DELTA, "delta-rows"), *sets_of(DELTA))
 PACKAGE = parser.Library(
     default=DELTA,
     find=_find,

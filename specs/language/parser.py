@@ -35,8 +35,6 @@ from isolitmus.model.vocabulary import (
     BASE,
     BINDERS,
     EVERYWHERE,
-    RELATIONS,
-    SETS,
     relations_of,
     sets_of,
 )
@@ -633,7 +631,7 @@ class _TextReader:
             known += [word for word in self._words if Name(word).kind == name.kind]
             suggestion = _suggest(name.name, known)
             if name.name in BASE:
-                form = (SETS if name.kind == "set" else RELATIONS)[name.name].of
+                form = BASE[name.name].of.removesuffix("-rows")
                 own = self.format or self._library.default
                 said = f"the {name.kind} '{name}' is one of format {form}, and this is of"
                 own = f"format {own}" if own else "no format"

@@ -59,7 +59,7 @@ def test_a_test_in_full_ends_with_its_frame(call):
     assert (
         frame
         == """\
-  txn2    Writer, Blind, ChangesData, Partitioned
+  txn2    Writer, Blind, ChangesData, Partitioned, Appending, AppendOnly
   reader  Reader, NoData, Empty
   txn1    Writer, ChangesData, Partitioned, Deleting
 

@@ -28,6 +28,7 @@ ITEMS = {*relations_of("items")}
 TIMES = {*relations_of("times")}
 LOGS = {*relations_of("logs"), *sets_of("logs")}
 DELTA = {*relations_of("delta"), *sets_of("delta")}
+ROWS = {*relations_of("delta-rows")}
 
 
 def test_a_name_stands_once_and_is_worded():
@@ -42,7 +43,7 @@ def test_a_name_stands_once_and_is_worded():
 
 def test_every_name_is_of_one_world_and_only_orders_are_bound():
     frames_have = HISTORIES | READS | OPERATIONS | MOMENTS | ITEMS | TIMES | LOGS | DELTA
-    frames_have |= {*READ_SETS, *LEVEL_SETS}
+    frames_have |= {*READ_SETS, *LEVEL_SETS, *ROWS}
     assert frames_have | {*relations_of("orders")} == {*BASE}
     assert {*relations_of("orders")} <= {*BINDERS.values()} <= {*RELATIONS}
 
@@ -62,8 +63,8 @@ def test_histories_have_the_names_of_histories():
 def test_runs_have_the_names_of_logs_and_of_delta():
     events = execute(litmus("reorder"), protocol("delta-write-serializable")).events
     assert {*frames.build_frame(events).names()} == HISTORIES | LOGS
-    assert {*delta_frame(events).names()} == HISTORIES | LOGS | DELTA
-    assert {*delta_frame(events, reads=True).names()} == HISTORIES | LOGS | DELTA | READS
+    assert {*delta_frame(events).names()} == HISTORIES | LOGS | DELTA | ROWS
+    assert {*delta_frame(events, reads=True).names()} == HISTORIES | LOGS | DELTA | ROWS | READS
     assert {*FLAGS} == {*sets_of("delta")}
     assert tuple(name for name in RELATIONS if name in HISTORIES | LOGS | DELTA) == BASIC
 

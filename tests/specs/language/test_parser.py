@@ -273,7 +273,7 @@ def test_the_catalogue():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('"T" empty adds-could-match as x', r"1:11: the relation 'adds-could-match' is one of format delta-rs, and this is of format delta; known: adds-meets-reads, co, fr, in"),
+        ('"T" empty adds-could-match as x', r"1:11: the relation 'adds-could-match' is one of format delta-rs, and this is of format delta; did you mean 'adds-could-match-reads'"),
         ('"T" format delta-rs empty wr & adds-could-mach as x', r"unknown relation 'adds-could-mach'; did you mean 'adds-could-match'\?"),
         ('"T" format dleta empty wr as x', r"1:12: unknown format 'dleta'; did you mean 'delta'\?"),
         ('"T" format delta format delta-rs empty wr as x', "this is of format delta already; a spec has one"),

@@ -65,6 +65,10 @@ class Engine:
     """
     protocols: tuple[str, ...] | None = None
     """Protocols that the engine implements; None for all."""
+    refusal: Callable[[str], str] | None = None
+    """Return why the engine does not implement a protocol outside of ``protocols``; "" if it does.
+    None if it implements no others.
+    """
     at_once: int = 1
     """Default number of litmus tests that run at a time; 1 if never more."""
     hosts: bool = False
@@ -90,12 +94,15 @@ class Engine:
 
     def implements(self, protocol: str) -> bool:
         """Return whether the engine implements the protocol of this name."""
-        return self.protocols is None or protocol in self.protocols
+        if self.protocols is None or protocol in self.protocols:
+            return True
+        return self.refusal is not None and not self.refusal(protocol)
 
     def refuse_unable(self, protocol: str) -> None:
         """Raise UnknownName, with a suggestion, unless the engine implements `protocol`."""
         if not self.implements(protocol):
+            reason = self.refusal(protocol) if self.refusal is not None else ""
             raise UnknownName(
                 f"{self.product or self.name} does not implement the protocol '{protocol}'"
-                f"{near(protocol, self.protocols or ())}"
+                f"{f': {reason}' if reason else near(protocol, self.protocols or ())}"
             )

@@ -26,6 +26,7 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "derby": "isolitmus.databases.derby.server:DERBY",
         "postgres": "isolitmus.databases.postgres.engine:POSTGRES",
     },
+    "engine builder": {"delta": "isolitmus.conformance.patched_delta:patched_engine"},
     "history source": {
         "auto": "isolitmus.histories.sources:AUTO",
         "litmus": "isolitmus.checker.checks.history_sources:LITMUS",

@@ -182,6 +182,8 @@ class Spec(ReadableRepr):
     """
     setting: str = ""
     """Setting that the owner of a table uses to get it; empty if there is none."""
+    confs: Mapping[str, str] = field(default_factory=dict)
+    """Confs of Spark that its statements run with (``set "spark.… = …"``), by key."""
     runtime: str | None = None
     """Name of the runtime that it is read with (``runtime``); None if it does not depend on one."""
     at_most: str = ""

@@ -20,10 +20,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, UnknownName
 from isolitmus.model.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isolitmus.model.engine import Engine
     from isolitmus.model.format import Format
 
@@ -61,7 +63,29 @@ def _is_engine(one: object) -> bool:
 
 
 ENGINES: Registry[Engine] = Registry("engine", ALIASES, _is_engine)
-engine_named, engines = ENGINES.named, ENGINES.names
+engines = ENGINES.names
+ENGINE_BUILDERS: Registry[Callable[[str], Engine]] = Registry("engine builder")
+
+
+def engine_named(name: str) -> Engine:
+    """Return the engine of a name, or the one that a builder makes of ``BUILDER:ARGUMENT``.
+
+    ``delta:FOLDER`` is Delta with the classes of a folder in front of its jars.
+
+    Examples
+    --------
+    >>> engine_named("model:x")
+    Traceback (most recent call last):
+    isolitmus.model.errors.UnknownName: unknown engine 'model:x'; engines with an argument: \
+delta:FOLDER
+    """
+    builder, colon, argument = name.partition(":")
+    if not colon:
+        return ENGINES.named(name)
+    if builder not in ENGINE_BUILDERS:
+        known = ", ".join(f"{each}:FOLDER" for each in ENGINE_BUILDERS.names())
+        raise UnknownName(f"unknown engine '{name}'; engines with an argument: {known}")
+    return ENGINE_BUILDERS.named(builder)(argument)
 
 
 def install_engine(name: str) -> str:

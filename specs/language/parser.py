@@ -104,6 +104,8 @@ EXPECTED = (
     ({"FROM"}, "'from'"),
     ({"LET", "SHOW"}, "a statement"),
 )
+CONF = "spark."
+"""Start of the key of a conf of Spark, as opposed to a setting of a table."""
 COMMENTS = re.compile(r'"[^"\n]*"|\(\*(?P<comment>.*?)(?P<end>\*\)|\Z)', re.DOTALL)
 
 
@@ -366,6 +368,7 @@ def read(
         clauses=tuple(Clause(tuple(map(str, words))) for words, _ in reader.clauses),
         format=reader.format,
         setting=reader.setting,
+        confs=reader.confs,
         runtime=reader.runtime,
         at_most=reader.at_most,
         needs=names_in(used, reader.definitions),
@@ -392,6 +395,7 @@ class _TextReader:
         self._words = self._words_of(library.default)
         self._used: set[str] = set()
         self.setting = ""
+        self.confs: dict[str, str] = {}
         self.at_most = ""
         self.runtime: str | None = None
         self._instead = runtime
@@ -438,7 +442,7 @@ class _TextReader:
             case "at_most":
                 self.at_most = first[1:-1]
             case "setting":
-                self.setting = first[1:-1]
+                self._setting(first)
             case "clause":
                 self.clauses.append((cast("list[Token]", children), self._source))
             case "label":
@@ -469,6 +473,24 @@ class _TextReader:
                 f" '{words[0]}'; say the format of an engine that locks"
             )
             raise source.error(words[0].line or 1, words[0].column or 1, why)
+
+    def _setting(self, string: Token) -> None:
+        """Add a conf of Spark, or the setting of the table's owner; refuse another value of one."""
+        text = str(string[1:-1])
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not key.startswith(CONF):
+            if self.setting not in ("", text):
+                raise self._error(
+                    string, f"'{text}' contradicts '{self.setting}'; a spec has one table setting"
+                )
+            self.setting = text
+            return
+        if not (equals and value):
+            raise self._error(string, f"'{text}' has no value; write \"{key} = true\"")
+        if self.confs.setdefault(key, value) != value:
+            raise self._error(
+                string, f"{key} is {value} here and {self.confs[key]} above; keep one of the two"
+            )
 
     def _include(self, string: Token) -> None:
         """Read the included file, once."""

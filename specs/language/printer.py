@@ -75,6 +75,7 @@ def _lines(spec: Spec) -> Iterator[str]:
     yield from (f"promises {name}" for name in spec.promises)
     if spec.setting:
         yield f'set "{spec.setting}"'
+    yield from (f'set "{key} = {value}"' for key, value in spec.confs.items())
     yield from (f"with {binder.name} from {binder.source}" for binder in spec.binders)
     yield from (f'given {name} "{meaning}"' for name, meaning in spec.given.items())
     yield from (f"let {name} = {expr_text(of)}" for name, of in spec.definitions.items())

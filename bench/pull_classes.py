@@ -38,7 +38,9 @@ DELTA = "delta-io/delta"
 PULL = re.compile(r"(?:(?P<repository>[\w.-]+/[\w.-]+)#)?(?P<number>\d+)")
 MAIN = re.compile(r".*/src/main/(?P<kind>[^/]+)/(?P<path>.+)")
 """Path of a file of the product, as opposed to a test."""
-CONF = re.compile(r'\b(?P<builder>buildConf|buildStaticConf|SQLConf\.buildConf)\(\s*"(?P<key>[^"]+)"')
+CONF = re.compile(
+    r'\b(?P<builder>buildConf|buildStaticConf|SQLConf\.buildConf)\(\s*"(?P<key>[^"]+)"'
+)
 """Registration of a conf in ``CONFS``."""
 CONFS = "DeltaSQLConf.scala"
 """File with Delta's confs."""
@@ -54,8 +56,8 @@ SHOWN_LINES = 12
 """Number of lines of the compiler that an error shows."""
 
 
-class Failed(IsolitmusError):
-    """Error of this script, one sentence."""
+class Failed(Exception):
+    """Error of this script: one sentence, or one and the lines of the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,7 @@ class PullRequest:
         return f"pull {self.number} of {self.repository.name} at {self.head[:8]}"
 
     @classmethod
-    def find(
-        cls, text: str, repositories: Mapping[str, Repository], trunk: str
-    ) -> "PullRequest":
+    def find(cls, text: str, repositories: Mapping[str, Repository], trunk: str) -> "PullRequest":
         """Return the pull request of an argument, ``NUMBER`` or ``OWNER/NAME#NUMBER``."""
         found = PULL.fullmatch(text)
         if found is None:
@@ -139,9 +139,7 @@ class PullRequest:
             yield path
 
 
-def merge_pulls(
-    release: Repository, tag: str, pulls: Iterable[PullRequest]
-) -> dict[str, bytes]:
+def merge_pulls(release: Repository, tag: str, pulls: Iterable[PullRequest]) -> dict[str, bytes]:
     """Return the content of all files that the pull requests change, merged into the release.
 
     Raises Failed for the first file with a conflict.
@@ -170,7 +168,9 @@ def merge_file(ours: bytes, base: bytes, theirs: bytes, what: str) -> bytes:
         for path, content in zip(paths, (ours, base, theirs), strict=True):
             path.write_bytes(content)
         done = subprocess.run(
-            ["git", "merge-file", "-p", "--diff3", *map(str, paths)], capture_output=True, check=False
+            ["git", "merge-file", "-p", "--diff3", *map(str, paths)],
+            capture_output=True,
+            check=False,
         )
     merged = done.stdout
     if done.returncode and what.endswith(f"/{CONFS}"):
@@ -289,7 +289,7 @@ def main() -> None:
         pulls = [PullRequest.find(text, repositories, given.trunk) for text in given.pulls]
         jars = delta_jars(given.release)
         files = build_folder(repositories[DELTA], given.release, pulls, jars, given.out)
-    except IsolitmusError as error:
+    except (Failed, IsolitmusError) as error:
         sys.exit(f"pull_classes: {error}")
     print(f"{given.out}: Delta {given.release} with {', '.join(map(str, pulls))}")
     print("\n".join(f"  {path}" for path in files))

@@ -227,9 +227,7 @@ set "delta.isolationLevel = Serializable"
     """
     key, _, level = (part.strip() for part in setting.partition("="))
     if key != LEVEL_KEY:
-        raise SpecError(
-            f"{what} sets no isolation level; add set \"{LEVEL_KEY} = {known[0]}\""
-        )
+        raise SpecError(f'{what} sets no isolation level; add set "{LEVEL_KEY} = {known[0]}"')
     if level not in known:
         raise SpecError(f"{what} sets an unknown isolation level '{level}'{near(level, known)}")
     return level

@@ -206,7 +206,9 @@ class PatchedDelta:
                 java.forName(name, False, loader).getDeclaredMethods()  # noqa: FBT003
             except Py4JJavaError as error:
                 names = java_class_names(error)
-                raise self._unlinked(f"{name}: {names[0] if names else brief(str(error))}") from error
+                raise self._unlinked(
+                    f"{name}: {names[0] if names else brief(str(error))}"
+                ) from error
 
     def _refuse_linkage_error(self, names: list[str]) -> None:
         """Raise EngineUnavailable if a Java exception of these is a linkage error."""

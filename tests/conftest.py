@@ -102,7 +102,12 @@ def pytest_addoption(parser):
     group.addoption(
         "--record-runs",
         action="store_true",
-        help="write what engines did in this run to conformance/evidence/catalogue",
+        help="write what engines did in this run to conformance/evidence",
+    )
+    group.addoption(
+        "--classes",
+        metavar="FOLDER",
+        help="ask Delta with this folder of classes about the litmus tests of proposals",
     )
 
 

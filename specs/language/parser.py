@@ -485,6 +485,8 @@ class _TextReader:
                 )
             self.setting = text
             return
+        if key == CONF:
+            raise self._error(string, f"'{text}' names no conf")
         if not (equals and value):
             raise self._error(string, f"'{text}' has no value; write \"{key} = true\"")
         if self.confs.setdefault(key, value) != value:

@@ -352,3 +352,50 @@ def test_a_set_that_an_included_file_is_given(tmp_path):
     assert spec.given == {"Mine": "who asked"}
     with pytest.raises(SpecError, match=r"'Mine' is already defined at .*names\.cat:1"):
         read_spec('"A" include "names.cat" let Mine = Writer empty wr as x', "a", path)
+
+
+# Settings
+
+CONF = "spark.databricks.delta.rowLevelConcurrency.enabled"
+
+
+def settings_of(*lines):
+    """The spec with these ``set`` statements, one a line from line 2 on."""
+    sets = "\n".join(f'set "{line}"' for line in lines)
+    return read_spec(f'"T" format delta\n{sets}\nempty unseen as x', "t.cat")
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"spark(\.[a-z]{1,3}){1,3}", fullmatch=True),
+        st.sampled_from(["true", "false", "1"]),
+        max_size=4,
+    ),
+    st.sampled_from(["", "delta.isolationLevel = Serializable"]),
+)
+def test_confs_of_spark_are_read_beside_the_setting_and_printed(confs, setting):
+    spec = settings_of(*([setting] if setting else []), *(f"{k} = {v}" for k, v in confs.items()))
+    assert (spec.setting, spec.confs) == (setting, confs)
+    again = read_spec(spec_text(spec), "t.cat")
+    assert (again.setting, again.confs) == (setting, confs)
+
+
+def test_a_setting_may_be_repeated_with_the_same_value():
+    lines = ["delta.isolationLevel = Serializable", f"{CONF} = true"]
+    spec = settings_of(*lines, f"{CONF}=true", lines[0])
+    assert (spec.setting, spec.confs) == (lines[0], {CONF: "true"})
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ((f"{CONF} = true", f"{CONF} = false"), f"t.cat:3:5: {CONF} is false here and true above; keep one of the two"),
+        ((f"{CONF} = ",), f"t.cat:2:5: '{CONF} = ' has no value; write \"{CONF} = true\""),
+        ((CONF,), f"t.cat:2:5: '{CONF}' has no value; write \"{CONF} = true\""),
+        (("spark. = 1",), "t.cat:2:5: 'spark. = 1' names no conf"),
+        (("delta.isolationLevel = Serializable", "delta.isolationLevel = WriteSerializable"), "t.cat:3:5: 'delta.isolationLevel = WriteSerializable' contradicts 'delta.isolationLevel = Serializable'; a spec has one table setting"),
+    ],
+)  # fmt: skip
+def test_settings_that_contradict_are_refused_at_their_place(lines, said):
+    with pytest.raises(SpecError, match=re.escape(said)):
+        settings_of(*lines)

@@ -88,6 +88,10 @@ class Access:
     Then this access is the most that is recorded.
     """
 
+    narrowed: bool = False
+    """True if Spark may add conditions on data to its scan, which ON transfers to a MERGE's source.
+    """
+
     @property
     def scan(self) -> bool:
         """True if Delta prepares the scan while the transaction is active
@@ -154,7 +158,9 @@ def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterato
             yield from _of_values(value for _, value in sets)
         case st.Merge(target=target):
             yield _matched(statement)
-            yield from _of_query(statement.source, target)
+            narrowed = _transfers_conditions(statement.on)
+            for read in _of_query(statement.source, target):
+                yield replace(read, narrowed=narrowed and read.role == "query")
             stored = [v for c in (*statement.matched, *statement.by_source) for _, v in c.sets]
             yield from _of_values((*stored, *(v for c in statement.not_matched for v in c.values)))
         case st.Truncate(target=target):
@@ -174,12 +180,30 @@ def _accesses(statement: st.Statement, schemas: Mapping[str, Schema]) -> Iterato
         case df.Definition(target=target, change=df.RemoveMapping()):
             yield Access(target, None, "compact")
         case rw.Raw(target=target, reads=reads):
-            for read in reads:
-                yield from _of_raw(read, schemas[target])
+            for written in reads:
+                yield from _of_raw(written, schemas[target])
         case st.Vacuum() | st.Block() | df.Create() | df.Convert() | df.Definition():
             pass  # no reads of its own
         case _:
             assert_never(statement)
+
+
+def _transfers_conditions(on: ex.Expr) -> bool:
+    """Return whether ON has a condition on the target alone, whose column equals one of the source.
+
+    Then the same condition holds for the source (InferFiltersFromConstraints).
+    """
+    parts = [(part, {(c.side, c.index) for c in columns_in(part)}) for part in ex.conjuncts(on)]
+    equated = {
+        column
+        for part, columns in parts
+        if isinstance(part, ex.Compare)
+        and part.op == "="
+        and isinstance(part.left, ex.ColumnRef)
+        and isinstance(part.right, ex.ColumnRef)
+        for column in columns
+    }
+    return any({side for side, _ in columns} == {0} and columns & equated for _, columns in parts)
 
 
 def _replaced(statement: st.Insert, schema: Schema) -> Access:

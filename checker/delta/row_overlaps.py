@@ -134,16 +134,21 @@ def files_that_could_match(files: Sequence[File], loser: Footprint) -> tuple[Fil
     UndeterminedError
         If the answer depends on what Spark's optimizer makes of a condition.
     """
-    reads = loser.data_conditions
-    if loser.whole_table or not reads or not all(reads):
+    reads = [read for read in loser.data_conditions if read is not None]
+    if loser.whole_table or not loser.predicates or not all(reads):
         return tuple(files)
     kept = tuple(f for f in files if any(may_match(read, f, loser.schema) for read in reads))
     doubted = [
         file for file in kept if any(Filters((), r).doubted(loser.schema, file) for r in reads)
     ]
-    if doubted or (loser.wide and len(kept) < len(files)):
+    if doubted or (_is_unclear(loser) and len(kept) < len(files)):
         raise UndeterminedError(UNCLEAR)
     return kept
+
+
+def _is_unclear(loser: Footprint) -> bool:
+    """Return whether some read is recorded with conditions that are not known."""
+    return bool(loser.wide) or None in loser.data_conditions
 
 
 def files_that_match(files: Sequence[File], loser: Footprint) -> tuple[File, ...]:
@@ -153,12 +158,12 @@ def files_that_match(files: Sequence[File], loser: Footprint) -> tuple[File, ...
     condition that is not evaluated on rows is left out, so a read without another one matches
     everything, as does a file without known rows.
     """
-    reads = [_eligible(read) for read in loser.data_conditions]
+    reads = [_eligible(read) for read in loser.data_conditions if read is not None]
     declared = any(not file.rows and not file.dead for file in files)
-    if loser.whole_table or declared or not reads or not all(reads):
+    if loser.whole_table or declared or not loser.predicates or not all(reads):
         return tuple(files)
     found = any(_matches(reads, row.values) for file in files for row in file.rows)
-    if not found and files and loser.wide:
+    if not found and files and _is_unclear(loser):
         raise UndeterminedError(UNCLEAR)
     return tuple(files) if found else ()
 
@@ -188,10 +193,11 @@ def rows_match_reads(rows: Iterable[Row], loser: Footprint) -> bool:
     reads = [
         _eligible((*partition, *data))
         for partition, data in zip(loser.predicates, loser.data_conditions, strict=True)
+        if data is not None
     ]
     if loser.whole_table or any(_matches(reads, row) for row in candidates):
         return True
-    if loser.wide:
+    if _is_unclear(loser):
         raise UndeterminedError(UNCLEAR)
     return False
 

@@ -404,7 +404,7 @@ class Snapshot:
         ]
         scanned |= any(access.scan for access in noticed)
         predicates: list[tuple[ex.Expr, ...]] = []
-        conditions: list[tuple[ex.Expr, ...]] = []
+        conditions: list[tuple[ex.Expr, ...] | None] = []
         wide: list[tuple[ex.Expr, ...]] = []
         files: set[str] = set()
         doubted: set[str] = set()
@@ -416,7 +416,8 @@ class Snapshot:
             recorded = wide if unclear or filters.open(schema) else predicates
             recorded.append(self.bound(filters.partition))
             if recorded is predicates:
-                conditions.append(filters.data)
+                narrowed = access.doubtful is not None or access.narrowed
+                conditions.append(None if narrowed else filters.data)
             known = filters.certain() if access.scan else filters
             if known != filters:
                 wide.append(self.bound(known.partition))

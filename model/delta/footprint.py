@@ -95,8 +95,9 @@ class Footprint:
     """Paths of files that it perhaps read as well, depending on Spark's optimizer."""
     wide: tuple[tuple[Expr, ...], ...] = ()
     """Partition predicates for which Spark's optimizer may have found narrower ones."""
-    conditions: tuple[tuple[Expr, ...], ...] = field(default=(), compare=False)
-    """Conditions on data that it recorded with each of the predicates, each a conjunction.
+    conditions: tuple[tuple[Expr, ...] | None, ...] = field(default=(), compare=False)
+    """Conditions on data that it recorded with each of the predicates, each a conjunction; None if
+    Spark's optimizer may have found others.
 
     Released Delta records them and uses none. They determine nothing else, so two footprints that
     differ in them alone are equal.
@@ -138,7 +139,7 @@ class Footprint:
     """Answers that are tried where the read set depends on Spark's optimizer."""
 
     @property
-    def data_conditions(self) -> tuple[tuple[Expr, ...], ...]:
+    def data_conditions(self) -> tuple[tuple[Expr, ...] | None, ...]:
         """Conditions on data of each recorded predicate; none for a predicate without."""
         lacking = len(self.predicates) - len(self.conditions)
         return (*self.conditions, *[()] * lacking)

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from contextlib import contextmanager, suppress
 from inspect import getdoc
 from io import TextIOWrapper
@@ -26,7 +27,7 @@ except KeyboardInterrupt:  # it takes most of a start
     sys.exit(130)
 
 from isolitmus.model.budget import raised_again
-from isolitmus.model.errors import Ended, IsolitmusError, near
+from isolitmus.model.errors import Ended, IsolitmusError, SpecWarning, near
 from isolitmus.model.registry import PACKAGES, Registry
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ def _run() -> None:
             stream.reconfigure(errors="replace")  # the terminal may lack characters of a picture
     try:
         try:
-            with raised_again(KeyboardInterrupt, _interrupt_again):
+            with _spec_warnings(), raised_again(KeyboardInterrupt, _interrupt_again):
                 status = app(standalone_mode=False)
         finally:
             sys.stdout.flush()
@@ -325,6 +326,27 @@ def _run() -> None:
         _fail(Ended(f"{problem.strerror}, which ended the work"))
     except Exception as defect:  # noqa: BLE001 - any other exception is a defect of isolitmus
         _report(defect)
+
+
+@contextmanager
+def _spec_warnings() -> Iterator[None]:
+    """Print each warning about a spec once on standard error, while the context lasts."""
+    printed: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+        from isolitmus.cli.output import warn
+
+        if not issubclass(category, SpecWarning):
+            usual(message, category, *place)
+        elif str(message) not in printed:
+            printed.add(str(message))
+            warn(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        usual: Any = warnings.showwarning
+        warnings.simplefilter("always", SpecWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _interrupt_again() -> None:

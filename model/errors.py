@@ -54,6 +54,10 @@ class SpecError(IsolitmusError):
     """Spec file (``.cat``) that does not parse, or that uses a name that its frame cannot have."""
 
 
+class SpecWarning(UserWarning):
+    """Statement of a spec file that parses, but can have no effect."""
+
+
 class ClauseError(IsolitmusError):
     """Clause of a protocol that its format does not support.
 

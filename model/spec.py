@@ -196,6 +196,10 @@ class Spec(ReadableRepr):
     """
     path: Path | None = None
     """Path of the file; None if the spec was generated."""
+    places: Mapping[Axiom | Unsaid | Label | Name, str] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """Place in the text, ``FILE:LINE:COLUMN``, of each axiom, silence, label and definition."""
 
     @property
     def bound(self) -> Mapping[str, str]:

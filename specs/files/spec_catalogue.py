@@ -12,9 +12,17 @@ from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
+from warnings import warn
 
 from isolitmus.model.anomaly import plain_name
-from isolitmus.model.errors import IsolitmusError, SpecError, UnknownName, brief, near
+from isolitmus.model.errors import (
+    IsolitmusError,
+    SpecError,
+    SpecWarning,
+    UnknownName,
+    brief,
+    near,
+)
 from isolitmus.model.spec import Spec
 from isolitmus.specs.disk.input_files import HOME, read_text, shipped_files
 from isolitmus.specs.files.anomaly_file import anomalies
@@ -374,7 +382,9 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
         return name
     name = name_text(name)
     if name.endswith(".cat"):
-        return _read(Path(name))
+        read = _read(Path(name))
+        _warn_of_empty_parts(read)
+        return read
     known = {k: path for folder in folders for k, path in shipped_files(folder).items()}
     if "protocols" in folders:
         name = databricks_protocol(name)
@@ -392,6 +402,14 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
         ]
         raise UnknownName(f"unknown {what} '{plain}'{near(plain, usual) or near(plain, known)}")
     return _read_shipped(known[plain], runtime or None)
+
+
+def _warn_of_empty_parts(read: Spec) -> None:
+    """Warn of each statement of a spec that is empty by its text."""
+    from isolitmus.specs.language.emptiness import find_empty_parts
+
+    for part in find_empty_parts(read):
+        warn(str(part), SpecWarning, stacklevel=4)
 
 
 WITHOUT = "without-"

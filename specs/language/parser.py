@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from isolitmus.model.errors import ClauseError, SpecError, clip, near
 from isolitmus.model.spec import (
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from isolitmus.model.spec import BinaryOp, NameKind, UnaryOp
 
     Node = Tree[Token] | Token
+
+Placed = TypeVar("Placed", Axiom, Unsaid, Label, Name)
 
 HERD_WORDS = {
     "rec": "recursive definitions",
@@ -373,6 +375,7 @@ def read(
         at_most=reader.at_most,
         needs=names_in(used, reader.definitions),
         path=path,
+        places=reader.places,
     )
 
 
@@ -390,6 +393,7 @@ class _TextReader:
         self.silences: list[Unsaid] = []
         self.promises: list[str] = []
         self.clauses: list[tuple[list[Token], SpecText]] = []
+        self.places: dict[Axiom | Unsaid | Label | Name, str] = {}
         self.format: str | None = None
         self._library = library
         self._words = self._words_of(library.default)
@@ -446,13 +450,22 @@ class _TextReader:
             case "clause":
                 self.clauses.append((cast("list[Token]", children), self._source))
             case "label":
-                self.labels.append(Label(self._whole(children[0], "set"), str(last)))
+                label = Label(self._whole(children[0], "set"), str(last))
+                self.labels.append(self._placed(label, children[0]))
             case "silence":
-                self.silences.append(Unsaid(self._whole(children[0], "relation"), str(last)))
+                silence = Unsaid(self._whole(children[0], "relation"), str(last))
+                self.silences.append(self._placed(silence, children[0]))
             case "axiom":
                 test = cast("Tree[Token]", children[0]).children[0]
                 kind = cast("Literal['acyclic', 'irreflexive', 'empty']", str(test))
-                self.axioms.append(Axiom(kind, self._whole(children[1], "relation"), str(last)))
+                axiom = Axiom(kind, self._whole(children[1], "relation"), str(last))
+                self.axioms.append(self._placed(axiom, children[1]))
+
+    def _placed(self, statement: Placed, node: Node) -> Placed:
+        """Return the statement after recording the place of a node as its own, once."""
+        line, column = self._place(node)
+        self.places.setdefault(statement, f"{self._source.file}:{line}:{column}")
+        return statement
 
     def check_clauses(self) -> None:
         """Refuse clauses that the format does not support, at the wrong word."""
@@ -539,6 +552,7 @@ class _TextReader:
         """Add a definition with its place."""
         name = self._new(token)
         self.definitions[name.name] = self._whole(body, name.kind)
+        self._placed(name, body)
         self._measures[name.name] = self._measured(body)
         self._defined[name.name] = f"{self._source.file}:{token.line}"
 
@@ -671,8 +685,12 @@ class _TextReader:
         return frozenset((*own, *relations_of(*EVERYWHERE), *sets_of(*EVERYWHERE)))
 
     def _error(self, node: Node, message: str) -> Exception:
+        return self._source.error(*self._place(node), message)
+
+    def _place(self, node: Node) -> tuple[int, int]:
+        """Return the line and the column of a node."""
         place = node if isinstance(node, str) else node.meta
-        return self._source.error(place.line or 1, place.column or 1, message)
+        return place.line or 1, place.column or 1
 
 
 def _suggest(name: str, known: Collection[str]) -> str:

@@ -18,7 +18,7 @@ from isolitmus.checker.render.text_pictures import denotations, timeline
 from isolitmus.checker.render.verdicts import axiom_lines
 from isolitmus.checker.search.discovered_tests import distinct_tests, portrait_tests
 from isolitmus.checker.search.portrait import portray
-from isolitmus.checker.search.separation import find_triviality
+from isolitmus.checker.search.triviality import find_triviality
 from isolitmus.cli.engine_runs import EngineRun, refuse_engines, report_refusals, run_found
 from isolitmus.cli.options import split_names
 from isolitmus.cli.output import made_by_command, progress, say, say_file, say_text, warn

@@ -7,7 +7,7 @@ walked only once, at compilation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from isolitmus.model.spec import Fold
 
 if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
-    from isolitmus.model.spec import Axiom, Spec
+    from isolitmus.model.spec import Axiom, CatExpr, Spec
 
 Bits = Sequence[int]
 Reading = Callable[["Frame"], Bits]
@@ -39,6 +39,25 @@ def compile_spec(spec: Spec) -> Callable[[Frame], bool]:
     fold = Fold(_Compiler(), spec.definitions)
     tests = [_test(axiom, fold.relation(axiom.expr)) for axiom in spec.demands]
     return lambda frame: not frame.flaws and all(test(frame) for test in tests)
+
+
+def compile_presence(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> Callable[[Frame], bool]:
+    """Return a fast predicate: an expression has a pair, or a member, in a graph.
+
+    Examples
+    --------
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.model.spec import Name
+    >>> has_edge = compile_presence(Name("rw"), {})
+    >>> has_edge(Frame(("a", "b"), {"rw": Relation.of(2, [(0, 1)])}, {}))
+    True
+    """
+    fold = Fold(_Compiler(), definitions)
+    if expr.kind == "set":
+        members = fold.members(expr)
+        return lambda frame: members(frame) != 0
+    reading = fold.relation(expr)
+    return lambda frame: any(reading(frame))
 
 
 def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:

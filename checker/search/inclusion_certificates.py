@@ -174,7 +174,7 @@ def _searched(
         for observed in (False, True) if looks else (False,):
             answer = separate(
                 a, b, where, transactions=lattice.sizes, observed=observed,
-                shipped=False, certify=True, budget=budget,
+                shipped=False, certify=True, exercise=False, budget=budget,
             )  # fmt: skip
             if answer.certificate is None:
                 return f"it was not refuted again within the limits: {answer.bound}"

@@ -427,7 +427,7 @@ def _separated(
     observed: bool,
 ) -> Separation:
     """Return the result of ``separate``, for histories with open and observed version orders."""
-    ask = partial(separate, one, other, universe, budget=budget)
+    ask = partial(separate, one, other, universe, exercise=False, budget=budget)
     first = ask(observed=observed, transactions=sizes).with_catalogue()
     looks = abstract.uses_versions(one) or abstract.uses_versions(other)
     if universe != ABSTRACT or observed or not looks or first.found is None:

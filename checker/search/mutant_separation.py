@@ -410,7 +410,8 @@ def _searched(spec: Spec, mutant: Mutant, budget: Budget, search: dict[str, Any]
     bounds = []
     for universe in [search["universe"]] if search.get("universe") else _universes(spec):
         for a, b in ((spec, mutant.spec), (mutant.spec, spec)):
-            asked = {**search, "universe": universe, "shipped": False, "budget": budget}
+            options = {"universe": universe, "shipped": False, "exercise": False}
+            asked = {**search, **options, "budget": budget}
             try:
                 answer = separate(a, b, **asked)
             except Ended:

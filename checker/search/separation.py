@@ -5,8 +5,9 @@ by a solver, and by enumeration, which checks the solver. A counterexample is wr
 file and judged again from its text (``checker.universes.recheck``); only then is it an answer. If
 none is found, the answer is "none" up to a stated bound, never more.
 
-`find_triviality` reports a level that allows every history, or none, most often a slip of its
-author.
+After an answer "none", the parts of both specs that no candidate made non-empty are collected: of
+these, the answer says nothing. Without a search space, the shipped scopes are searched that have
+the names of both specs (`checker.universes.scope_vocabulary`).
 """
 
 from __future__ import annotations
@@ -16,26 +17,30 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache, partial
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from isolitmus.checker.execution.commit_loop import recording_spec
 from isolitmus.checker.prove.structural_implication import derive_from_texts
 from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS, By, Separation
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes import abstract
-from isolitmus.checker.universes.abstract import available_names
 from isolitmus.checker.universes.catalogue_histories import shipped_history, shipped_run
+from isolitmus.checker.universes.exercised_names import (
+    PAIR,
+    ExerciseRecord,
+    watch_proposals,
+    watch_scope,
+)
 from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
+from isolitmus.checker.universes.scope_vocabulary import scopes_with_names
 from isolitmus.checker.universes.tables import Witnesses, of_format
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST
-from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec
 from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.spec_catalogue import spec
-from isolitmus.specs.files.spec_catalogue import spec as named
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
@@ -43,9 +48,11 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.solver.refutation import Refutation
     from isolitmus.checker.universes.catalogue_histories import ShippedTest
+    from isolitmus.checker.universes.exercised_names import Unexercised
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 ABSTRACT: Literal["abstract"] = "abstract"
@@ -69,6 +76,7 @@ def separate(
     observed: bool = False,
     shipped: bool = True,
     certify: bool = False,
+    exercise: bool = True,
     budget: Budget | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Separation:
@@ -80,7 +88,8 @@ def separate(
         Specs, their names or their files.
     universe : Scope, str or path, optional
         Search space: a scope over tables, or ``"abstract"``. By default abstract if it has all
-        names that both specs need, else the scope of the format.
+        names that both specs need, else the scope of the format, and then the fewest shipped scopes
+        that exercise those names of the specs that it does not.
     by : {"symbolic", "exhaustive"}, optional
         Solver or enumeration. By default a solver where it can be exact.
     transactions : sequence of int, optional
@@ -98,6 +107,8 @@ def separate(
         ``beside`` the answer, which stays "none".
     certify : bool
         Whether to keep the solver's refutations as ``certificate`` of an answer "none".
+    exercise : bool
+        Whether an answer "none" has the parts of both specs that no candidate exercised.
     budget : Budget, optional
         Limit of time and memory, by default three quarters of the free memory. Once it is spent,
         the answer is unknown, with the bound reached.
@@ -133,7 +144,16 @@ def separate(
     form = same_format(a, b)
     if universe is None:
         said = all(one.needs <= abstract.available_names(one) for one in (a, b))
-        universe = ABSTRACT if said and not unexplained else _that_ships(form)
+        universe = ABSTRACT if said and not unexplained else scope_that_ships(form)
+        if universe != ABSTRACT and not certify and by is None:
+            scopes = scopes_with_names(universe, a.needs | b.needs)
+            if len(scopes) > 1:
+                budget = budget or Budget()
+                return search_scopes(
+                    scopes, a, b, transactions=transactions, unexplained=unexplained,
+                    sessions=sessions, shipped=shipped, exercise=exercise, budget=budget,
+                    progress=progress,
+                )  # fmt: skip
     search: _UniverseSearch
     if universe == ABSTRACT:
         vary = abstract.variation_for(a, b, sessions=sessions, aborts=aborts, observed=observed)
@@ -190,12 +210,47 @@ def separate(
         silent, counted = search.silent(sizes)
     except (Limit, MemoryError):
         silent, counted = ", silent candidates not counted", None
-    none = _certified(replace(answer(False, bound + silent), silent=counted), a, b, search.refuted)
+    none = replace(answer(False, bound + silent), silent=counted)
+    if exercise:
+        none = replace(none, unexercised=_unexercised(search, sizes))
+    none = _certified(none, a, b, search.refuted)
     ours = search.shipped() if shipped else None
     if ours is None:
         return none
     larger = transactions is not None and ours.transactions > max(transactions)
     return replace(none, beside=ours, is_beside_larger=search.confined or larger)
+
+
+def _unexercised(search: _UniverseSearch, sizes: Sequence[int]) -> Unexercised:
+    """Return the parts of the specs that no candidate of these sizes makes non-empty."""
+    try:
+        search.complete_record(sizes)
+    except (Limit, MemoryError):
+        return search.record.result(unknown=True)
+    return search.record.result()
+
+
+def search_scopes(scopes: Sequence[Scope], a: Spec, b: Spec, **search: Any) -> Separation:
+    """Return the answer of the first scope that is not "none", else that of all scopes together.
+
+    Parameters
+    ----------
+    scopes : sequence of Scope
+        Scopes in the order in which they are searched.
+    a, b : Spec
+        Specs.
+    **search
+        Options of `separate`. The catalogue's histories are judged once.
+    """
+    whole: Separation | None = None
+    for one in scopes:
+        answer = separate(a, b, one, **search)
+        whole = answer if whole is None else whole.followed_by(answer)
+        if answer.found is not False:
+            return whole
+        search["shipped"] = False
+    assert whole is not None
+    return whole
 
 
 def _certified(
@@ -281,7 +336,7 @@ Confirm = Callable[["Separation"], "Separation"]
 """Function that adds the counterexample, judged again, to an answer."""
 
 
-def _that_ships(form: str) -> Scope:
+def scope_that_ships(form: str) -> Scope:
     """Return the default scope over tables of a format."""
     ships = format_named(form).universe
     if not ships:
@@ -309,6 +364,7 @@ class _UniverseSearch(Protocol):
     budget: Budget
     tell: Callable[[int], None] | None
     refuted: list[Refutation] | None
+    record: ExerciseRecord
 
     @property
     def name(self) -> str: ...
@@ -326,6 +382,7 @@ class _UniverseSearch(Protocol):
     def confined(self) -> bool: ...
     def shipped(self) -> ShippedTest | None: ...
     def silent(self, sizes: Sequence[int]) -> tuple[str, int | None]: ...
+    def complete_record(self, sizes: Sequence[int]) -> None: ...
     def find(self, n: int) -> tuple[Confirm | None, int]: ...
 
 
@@ -373,6 +430,7 @@ class _Tables:
         )
         self.among = ", readers among them," if scope.readers else ""
         self.witnesses = Witnesses(a, b, form.frame, unexplained=unexplained)
+        self.record = ExerciseRecord(a, b)
 
     @property
     def where(self) -> str:
@@ -390,7 +448,7 @@ class _Tables:
 
             found, examined = table_exhaustive.search(
                 self.a, self.scope, n, self.witnesses.accept,
-                recorder=self.recorder, budget=self.budget, progress=self.tell,
+                record=self.record, recorder=self.recorder, budget=self.budget, progress=self.tell,
             )  # fmt: skip
         return None if found is None else partial(self.confirm, found), examined
 
@@ -398,6 +456,14 @@ class _Tables:
         solver = self.solver if self.by == "symbolic" else None
         words = self.witnesses.words(solver, self.scope, sizes, self.budget)
         return words, self.witnesses.silent
+
+    def complete_record(self, sizes: Sequence[int]) -> None:
+        """Look for candidates that exercise what is open; the enumeration has seen them all."""
+        if self.by == "exhaustive" or self.solver is None:
+            return
+        watch_scope(self.record, self.scope, min(PAIR, max(sizes)), self.budget.check)
+        larger = [n for n in sizes if n > PAIR]
+        watch_proposals(self.record, self.solver, self.scope, larger, self.budget)
 
     def confirm(self, found: Candidate, answer: Separation) -> Separation:
         """Return the answer with the candidate's litmus test, after its recheck."""
@@ -450,6 +516,7 @@ class _Histories:
         _require(b, abstract.available_names(b), "abstract histories do")
         self.reticent = bool(a.silences or b.silences)
         self.a, self.b = with_silences_as_axioms(a), without_silences(b)
+        self.specs, self.record = (a, b), ExerciseRecord(a, b)
         self.vary = vary
         known = ", version orders observed" if vary.observed else ""
         self.where = f"search space 'abstract' (at most {len(abstract.KEYS)} keys{known})"
@@ -486,6 +553,12 @@ class _Histories:
     def silent(self, _sizes: Sequence[int]) -> tuple[str, int | None]:
         return (", silent ones left out", None) if self.reticent else ("", 0)
 
+    def complete_record(self, sizes: Sequence[int]) -> None:
+        """Ask a solver for histories that exercise each part of the specs."""
+        from isolitmus.checker.universes.abstract_solver import watch_histories
+
+        watch_histories(self.record, self.specs, sizes, self.vary, self.budget)
+
     def confirm(self, found: History, answer: Separation) -> Separation:
         litmus, forbidden = recheck_history(found, self.a, self.b, self.options)
         return replace(answer, litmus=litmus, forbidden=forbidden)
@@ -495,52 +568,3 @@ def _require(asked: Spec, names: AbstractSet[str], who: str) -> None:
     lacking = sorted(asked.needs - names)
     if lacking:
         raise IsolitmusError(f"{asked.name} needs {', '.join(lacking)}, which {who} not have")
-
-
-SIZES = (1, 2, 3)
-"""Numbers of transactions of the searched histories; larger ones are those of the catalogue."""
-EVERYTHING = Spec("everything", "Everything", "", "", (), {})
-"""Level that allows every history."""
-ANYONE = Bracket(Binary("|", Name("Writer"), Name("Reader")))
-NOTHING = Spec(
-    "nothing",
-    "Nothing",
-    "",
-    "",
-    (Axiom("empty", ANYONE, "nobody"),),
-    {},
-    needs=frozenset({"Writer", "Reader"}),
-)
-"""Level that allows no history with a transaction."""
-
-
-def find_triviality(spec: SpecLike, *, budget: Budget | None = None) -> str | None:
-    """Return a sentence that a level allows every searched history, or none, with the bound.
-
-    Returns
-    -------
-    str or None
-        None if it does neither, if it needs names that abstract histories do not have, or if the
-        budget is spent.
-
-    Examples
-    --------
-    >>> from isolitmus.specs.language.parser import read
-    >>> said = find_triviality(read('"Slip" acyclic so & wr as slip', "slip"))
-    >>> said.partition(" in search space")[0]
-    'slip allows every history: it forbids none up to 3 transactions'
-    >>> find_triviality(read('"Sound" acyclic wr as order', "sound")) is None
-    True
-    """
-    spec = named(spec)
-    if not spec.needs <= available_names(spec):
-        return None
-    for a, b, says in (
-        (EVERYTHING, spec, "allows every history: it forbids none"),
-        (spec, NOTHING, "forbids every history: it allows none"),
-    ):
-        found = separate(a, b, universe=ABSTRACT, transactions=SIZES, budget=budget)
-        if found.found is False and found.beside is None:
-            where, _, _ = found.bound.partition(";")
-            return f"{spec.name} {says} {where}, and none of the catalogue"
-    return None

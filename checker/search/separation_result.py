@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.commit_loop import execution_frame, observed_run
 from isolitmus.checker.execution.serial_orders import strongest_explanations
+from isolitmus.checker.universes.exercised_names import Unexercised
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.display import PageResult, TextResult, count_of
 from isolitmus.model.litmus import Litmus
@@ -91,6 +92,27 @@ class Separation(TextResult, PageResult, GraphResult):
     """True if that test exceeds the requested size, or has other tables than the scope."""
     certificate: Certificate | None = None
     """Refutations of the solver, if they were kept and nothing was found."""
+    unexercised: Unexercised = Unexercised()
+    """Parts of the specs that no candidate made non-empty, if nothing was found."""
+
+    def followed_by(self, other: Separation) -> Separation:
+        """Return the answer of a search that found nothing, and went on in another scope."""
+        bound = f"{self.bound}, and {other.bound}"
+        if other.found:
+            bound = f"no counterexample with {self.bound}; then {other.bound}"
+        return replace(
+            other,
+            universe=f"{self.universe}, {other.universe}",
+            bound=bound,
+            examined=self.examined + other.examined,
+            seconds=self.seconds + other.seconds,
+            by=self.by if self.by == other.by else "exhaustive",
+            assumptions=tuple(dict.fromkeys((*self.assumptions, *other.assumptions))),
+            silent=None if None in (self.silent, other.silent) else self.silent + other.silent,
+            beside=self.beside,
+            is_beside_larger=self.is_beside_larger,
+            unexercised=self.unexercised.within(other.unexercised),
+        )
 
     @property
     def explained(self) -> Explanation | None:
@@ -211,6 +233,7 @@ class Separation(TextResult, PageResult, GraphResult):
             "examined": None if self.proved else self.examined,
             "ships": self.ships,
             "silent": self.silent,
+            **self.unexercised.to_json(),
             "seconds": round(self.seconds, 3),
         }
         if self.proved:

@@ -31,15 +31,18 @@ from isolitmus.checker.universes.abstract_frames import AbstractFrames
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import Limit
+from isolitmus.model.spec import Fold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from isolitmus.checker.judge.matrix_semantics import BooleanMatrix, BooleanVector
     from isolitmus.checker.solver.circuits import Model
     from isolitmus.checker.solver.refutation import Refutation
     from isolitmus.checker.universes.abstract import OrderMatrix
+    from isolitmus.checker.universes.exercised_names import ExerciseRecord, SpecPart
     from isolitmus.model.history import History
-    from isolitmus.model.spec import Spec
+    from isolitmus.model.spec import CatExpr, Spec
 
 
 def interval_order(gates: Gates, n: int) -> OrderMatrix[int]:
@@ -321,6 +324,70 @@ class _HistorySpace:
 
     def history(self, model: Model) -> History:
         return self.histories.history(model.__getitem__, self.given)
+
+
+def watch_histories(
+    record: ExerciseRecord,
+    specs: Sequence[Spec],
+    sizes: Sequence[int],
+    vary: Variation,
+    budget: Budget,
+    *,
+    keys: int = len(KEYS),
+) -> None:
+    """Look for histories that make each open part of a record non-empty.
+
+    Parameters
+    ----------
+    record : ExerciseRecord
+        Parts of the specs.
+    specs : sequence of Spec
+        Specs of the search.
+    sizes : sequence of int
+        Numbers of transactions.
+    vary : Variation
+        Properties that vary.
+    budget : Budget
+        Limits of time and memory.
+    keys : int
+        Maximal number of keys.
+
+    Raises
+    ------
+    Limit
+        If the budget is spent.
+    """
+    for n in sorted(sizes):
+        gates = Gates()
+        histories = _histories(gates, n, vary, *specs)
+        for x in range(keys, len(KEYS)):
+            gates.add(-histories.used(x))
+        given = [gates.order(n) for _ in KEYS] if vary.observed else []
+        frames = AbstractFrames(histories)
+        literals: list[tuple[SpecPart, int]] = []
+        for spec in specs:
+            parts = [part for part in record.open if part.spec is spec]
+            if parts:
+                budget.check()
+                orders = given or [gates.order(n) for _ in KEYS]
+                linear = _some_linear(gates, histories, spec, given)
+                fold = Fold(frames.of(spec, orders, linear), spec.definitions)
+                literals += [(part, _presence(gates, fold, part.expr)) for part in parts]
+        solver = Solver(gates, budget)
+        for part, present in literals:
+            if present != gates.false and solver.check([present]) is not None:
+                record.exercise([part])
+        if not record.open:
+            return
+
+
+def _presence(
+    gates: Gates, fold: Fold[BooleanMatrix[int], BooleanVector[int]], expr: CatExpr
+) -> int:
+    """Return the literal that an expression has a pair, or a member."""
+    if expr.kind == "set":
+        return gates.disj(fold.members(expr))
+    return gates.disj(pair for row in fold.relation(expr) for pair in row.values())
 
 
 def _some_linear(

@@ -10,6 +10,7 @@ from isolitmus.checker.execution.commit_loop import observed_run
 from isolitmus.checker.execution.serial_orders import explain_serially
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.universes.catalogue_histories import shipped_run
+from isolitmus.checker.universes.exercised_names import ExerciseRecord
 from isolitmus.checker.universes.recheck import recheck_candidate
 from isolitmus.checker.universes.schedules import ScheduledCandidate, casts, judged_orders
 from isolitmus.checker.universes.tables import of_format
@@ -71,6 +72,7 @@ class ScheduleSearch:
         self.confined = scope.name != self.form.universe
         self.among = ", readers among them," if scope.readers else ""
         self.admits, self.permits = compile_spec(a), compile_spec(b)
+        self.record = ExerciseRecord(a, b)
 
     @property
     def where(self) -> str:
@@ -92,6 +94,9 @@ class ScheduleSearch:
     def silent(self, _sizes: Sequence[int]) -> tuple[str, Literal[0]]:
         """Return that no schedule is left out for a silence."""
         return "", 0
+
+    def complete_record(self, _sizes: Sequence[int]) -> None:
+        """Do nothing: every schedule was looked at."""
 
     def find(self, n: int) -> tuple[Callable[[Any], Any] | None, int]:
         """Return a function that completes an answer by the first result, and the number examined.
@@ -118,9 +123,13 @@ class ScheduleSearch:
     def accepts(self, litmus: Litmus, executions: Sequence[Execution]) -> bool:
         """Return whether ``a`` admits the run and ``b`` forbids it."""
         (execution,) = executions
-        if any(event.aborted for event in execution.events):
+        aborts = any(event.aborted for event in execution.events)
+        if aborts and not self.record.open:
             return False
         seen = self.form.frame(execution.events, reasons=False)
+        self.record.look(seen)
+        if aborts:
+            return False
         if not self.admits(seen) or self.permits(seen):
             return False
         if not self.unexplained:

@@ -34,6 +34,7 @@ from isolitmus.specs.registries import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from isolitmus.checker.universes.exercised_names import ExerciseRecord
     from isolitmus.model.execution import Database, Effect
     from isolitmus.model.format import BuildsFrame, Format, ScopeSolver
     from isolitmus.model.frame import Frame
@@ -413,6 +414,7 @@ def search(
     n: int,
     accept: Callable[[Candidate], bool],
     *,
+    record: ExerciseRecord | None = None,
     recorder: Spec | None = None,
     budget: Budget | None = None,
     progress: Callable[[int], None] | None = None,
@@ -431,6 +433,8 @@ def search(
         Number of transactions.
     accept : callable
         Whether a candidate is the result.
+    record : ExerciseRecord, optional
+        Looks at every candidate, and at the prefixes that ``a`` forbids.
     recorder : Spec, optional
         Protocol; a commit that it does not record counts as a reader.
     budget : Budget, optional
@@ -450,6 +454,9 @@ def search(
     """
     a = without_silences(a)
     keep = compile_spec(a) if is_monotone(a) and not needs_reads(a) else _anything
+    build = format_named(scope.format).frame
+    if record is not None:
+        keep = _watched_by(record, keep)
     check = (budget or Budget()).check
     examined = 0
     try:
@@ -457,12 +464,24 @@ def search(
             examined += 1
             if progress is not None and examined % 500 == 0:
                 progress(examined)
+            if candidate is not None and record is not None and record.watches_reads:
+                record.look_at(candidate, build)
             if candidate is not None and accept(candidate):
                 return candidate, examined
     except Limit as limit:
         limit.examined = examined
         raise
     return None, examined
+
+
+def _watched_by(record: ExerciseRecord, keep: Callable[[Frame], bool]) -> Callable[[Frame], bool]:
+    """Return `keep` as a function that first shows each graph to a record."""
+
+    def look_and_keep(frame: Frame) -> bool:
+        record.look(frame)
+        return keep(frame)
+
+    return look_and_keep
 
 
 def _anything(_frame: Frame) -> bool:

@@ -8,7 +8,7 @@ from case_checks import check_cases
 
 from isolitmus.checker.execution.commit_loop import execute, execution_frame
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.search.separation import find_triviality
+from isolitmus.checker.search.triviality import find_triviality
 from isolitmus.specs import level, litmus
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.spec_catalogue import every_level

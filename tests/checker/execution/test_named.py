@@ -15,7 +15,7 @@ from isolitmus import specs as package_specs
 from isolitmus.checker import check, compare, explain, graph, run, separate, sweep, verdict_words
 from isolitmus.checker.execution.conflict_matrix import predict_case
 from isolitmus.checker.execution.denotation import denote
-from isolitmus.checker.search.separation import find_triviality
+from isolitmus.checker.search.triviality import find_triviality
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.jobs.predict.prediction import predict_workload
 from isolitmus.jobs.robust import repairs

@@ -1,0 +1,332 @@
+"""Names of specs that candidates exercise: relations, sets, definitions, axioms and silences.
+
+A part of a spec is exercised if some candidate makes it non-empty. A search that found nothing says
+nothing about a part that no candidate exercised: its axiom could not fail. `ExerciseRecord` watches
+the candidates of a search and keeps the parts that are still empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from isolitmus.checker.judge.compiled_semantics import compile_presence
+from isolitmus.checker.judge.read_nodes import READ_BY_READ, READ_RELATIONS
+from isolitmus.checker.universes.tables import candidates
+from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec
+from isolitmus.model.spec_algebra import names_in, unfold
+from isolitmus.model.vocabulary import BASE
+from isolitmus.specs.language.emptiness import find_emptiness
+from isolitmus.specs.registries import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from isolitmus.checker.universes.tables import Candidate
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.format import BuildsFrame, ScopeSolver
+    from isolitmus.model.frame import Frame
+    from isolitmus.model.scope import Scope
+
+Kind = Literal["relation", "set", "let", "axiom", "silence"]
+BASE_KINDS = ("relation", "set")
+EMPTY: dict[str, CatExpr] = {"relation": Name("-"), "set": Name("S-")}
+"""Names of no vocabulary: ``- \\ -`` is the empty relation, ``S- \\ S-`` the empty set."""
+NO_CANDIDATE = "no candidate has such a transaction or pair"
+EVERYTHING = Spec("everything", "Everything", "", "", (), {})
+"""Level that allows every history."""
+
+
+class SpecPart(NamedTuple):
+    """Named part of a spec that candidates can make non-empty."""
+
+    kind: Kind
+    name: str
+    expr: CatExpr
+    """Expression of the part, in the definitions of its spec."""
+    spec: Spec
+    """Spec that names it, the first one if several do."""
+
+    @property
+    def emptiness(self) -> Axiom:
+        """Axiom that the part is empty, without names of definitions."""
+        relation = self.expr if self.expr.kind == "relation" else Bracket(self.expr)
+        return Axiom("empty", unfold(relation, self.spec.definitions), self.name)
+
+
+class UnexercisedName(NamedTuple):
+    """Part of a spec that no candidate made non-empty."""
+
+    kind: Kind
+    name: str
+    because: tuple[str, ...] = ()
+    """Base names that no candidate made non-empty, and that alone make this part empty."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the name in the form of docs/interface.md, 6."""
+        return {"kind": self.kind, "name": self.name, "because": list(self.because)}
+
+
+@dataclass(frozen=True, slots=True)
+class Unexercised:
+    """Parts of specs that no candidate of a search made non-empty.
+
+    Examples
+    --------
+    >>> names = UnexercisedName("set", "Meta"), UnexercisedName("axiom", "Changed", ("Meta",))
+    >>> print(Unexercised(names).words)
+    Never exercised: Meta (no candidate has such a transaction or pair); always empty without it: \
+Changed
+    """
+
+    names: tuple[UnexercisedName, ...] = ()
+    """Parts that no candidate made non-empty, base names first."""
+    unknown: tuple[str, ...] = ()
+    """Names of parts of which a limit left open whether a candidate does."""
+    among: str = NO_CANDIDATE
+    """What was looked at, and does not have them."""
+
+    @property
+    def words(self) -> str:
+        """The names in one sentence without its full stop; empty if all parts were exercised."""
+        own = dict.fromkeys(part.name for part in self.names if not part.because)
+        derived = dict.fromkeys(part.name for part in self.names if part.because)
+        if not own:
+            return ""
+        many = "them" if len(own) > 1 else "it"
+        more = f"; always empty without {many}: {', '.join(derived)}" if derived else ""
+        return f"Never exercised: {', '.join(own)} ({self.among}){more}"
+
+    @property
+    def base_names(self) -> frozenset[str]:
+        """Relations and sets of the vocabulary that no candidate made non-empty."""
+        return frozenset(part.name for part in self.names if part.kind in BASE_KINDS)
+
+    def within(self, other: Unexercised) -> Unexercised:
+        """Return the parts that neither of two searches exercised."""
+        theirs = {(part.kind, part.name): part for part in other.names}
+        both = [part for part in self.names if (part.kind, part.name) in theirs]
+        base = {part.name for part in both if part.kind in BASE_KINDS}
+        names = [
+            part._replace(
+                because=tuple(
+                    name
+                    for name in part.because
+                    if name in base and name in theirs[part.kind, part.name].because
+                )
+            )
+            for part in both
+        ]
+        open_here = {part.name for part in self.names}.union(self.unknown)
+        open_there = {part.name for part in other.names}.union(other.unknown)
+        said = {part.name for part in names}
+        unknown = (*self.unknown, *other.unknown)
+        left = [name for name in unknown if name in open_here & open_there and name not in said]
+        return Unexercised(tuple(names), tuple(dict.fromkeys(left)), self.among)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the sentences about these parts."""
+        if self.words:
+            yield f"{self.words}."
+        if self.unknown:
+            yield f"Unknown whether exercised (limit): {', '.join(self.unknown)}."
+
+    def to_json(self) -> dict[str, object]:
+        """Return the parts in the form of docs/interface.md, 6."""
+        return {
+            "unexercised": [part.to_json() for part in self.names],
+            "exercise_unknown": list(self.unknown),
+        }
+
+
+def spec_parts(*specs: Spec) -> list[SpecPart]:
+    """Return the parts of specs that candidates can exercise, base names first, each name once.
+
+    Definitions that no axiom, silence or label uses are left out, and so is what is empty by its
+    text, which no candidate can exercise.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import level
+    >>> [(part.kind, part.name) for part in spec_parts(level("write-serializable"))]
+    [('relation', 'wr'), ('relation', 'ww'), ('relation', 'rw'), ('set', 'Writer'), \
+('set', 'Aborted'), ('axiom', 'no-aborted-read'), ('axiom', 'order-of-writers')]
+    """
+    parts: dict[tuple[str, str], SpecPart] = {}
+
+    def put(kind: Kind, name: str, expr: CatExpr, spec: Spec) -> None:
+        parts.setdefault((kind, name), SpecPart(kind, name, expr, spec))
+
+    order = {name: place for place, name in enumerate(BASE)}
+    for spec in specs:
+        for name in sorted(spec.needs, key=lambda name: (order.get(name, len(order)), name)):
+            put("set" if name[0].isupper() else "relation", name, Name(name), spec)
+    for spec in specs:
+        for name in _used_definitions(spec):
+            put("let", name, spec.definitions[name], spec)
+    for spec in specs:
+        for axiom in spec.axioms:
+            put("axiom", axiom.name, axiom.expr, spec)
+        for silence in spec.silences:
+            put("silence", silence.name, silence.expr, spec)
+    found = sorted(parts.values(), key=lambda part: part.kind not in BASE_KINDS)
+    return [
+        part
+        for part in found
+        if part.kind in BASE_KINDS or find_emptiness(part.expr, part.spec.definitions) is None
+    ]
+
+
+def _used_definitions(spec: Spec) -> Iterator[str]:
+    """Yield the definitions that an axiom, silence or label uses, in the order of the text."""
+    asked = (*spec.axioms, *spec.silences, *spec.labels)
+    todo: list[CatExpr] = [statement.expr for statement in asked]
+    used: set[str] = set()
+    while todo:
+        match todo.pop():
+            case Name(name):
+                if name in spec.definitions and name not in used:
+                    used.add(name)
+                    todo.append(spec.definitions[name])
+            case Binary(_, left, right):
+                todo += (left, right)
+            case other:
+                todo.append(other.operand)
+    yield from (name for name in spec.definitions if name in used)
+
+
+class ExerciseRecord:
+    """Parts of specs that no candidate has made non-empty so far.
+
+    Examples
+    --------
+    >>> from isolitmus.model.frame import Frame
+    >>> from isolitmus.model.relation import Relation
+    >>> from isolitmus.specs.language.parser import read
+    >>> record = ExerciseRecord(read('"Mine" acyclic wr | ww as order', "mine"))
+    >>> read_from = {"wr": Relation.of(2, [(0, 1)]), "ww": Relation.empty(2)}
+    >>> record.look(Frame(("a", "b"), read_from, {}))
+    >>> [part.name for part in record.open]
+    ['ww']
+    """
+
+    def __init__(self, *specs: Spec) -> None:
+        self._plain: dict[tuple[str, str], _WatchedPart] = {}
+        self._of_reads: dict[tuple[str, str], _WatchedPart] = {}
+        self._order: list[tuple[str, str]] = []
+        for part in spec_parts(*specs):
+            needs = names_in([part.expr], part.spec.definitions)
+            into = self._plain if needs.isdisjoint(READ_BY_READ) else self._of_reads
+            test = compile_presence(part.expr, part.spec.definitions)
+            into[part.kind, part.name] = _WatchedPart(part, test)
+            self._order.append((part.kind, part.name))
+
+    @property
+    def open(self) -> list[SpecPart]:
+        """Parts that are still empty, base names first."""
+        left = self._plain | self._of_reads
+        return [left[key].part for key in self._order if key in left]
+
+    @property
+    def watches_reads(self) -> bool:
+        """True if an open part needs graphs with reads as nodes."""
+        return bool(self._of_reads)
+
+    def look(self, frame: Frame) -> None:
+        """Note the parts that a graph makes non-empty; it may lack reads as nodes."""
+        _look(self._plain, frame)
+        if self._of_reads and READ_RELATIONS[0] in frame.relations:
+            _look(self._of_reads, frame)
+
+    def look_at(self, candidate: Candidate, build: BuildsFrame) -> None:
+        """Note the parts that a candidate makes non-empty."""
+        frame = candidate.frame
+        if self._of_reads:
+            frame = build(candidate.events, reasons=False, reads=True)
+        self.look(frame)
+
+    def exercise(self, parts: Iterable[SpecPart]) -> None:
+        """Note that some candidate makes these parts non-empty."""
+        for part in parts:
+            for left in (self._plain, self._of_reads):
+                left.pop((part.kind, part.name), None)
+
+    def result(self, unknown: bool = False, among: str = NO_CANDIDATE) -> Unexercised:
+        """Return the parts that are still empty.
+
+        Parameters
+        ----------
+        unknown : bool
+            Whether a limit left open if some candidate makes them non-empty.
+        among : str
+            What was looked at, as a clause.
+        """
+        parts = self.open
+        if unknown:
+            return Unexercised((), tuple(dict.fromkeys(part.name for part in parts)))
+        base = {part.name for part in parts if part.kind in BASE_KINDS}
+        names = (UnexercisedName(part.kind, part.name, _reasons(part, base)) for part in parts)
+        return Unexercised(tuple(names), (), among)
+
+
+class _WatchedPart(NamedTuple):
+    part: SpecPart
+    is_present: Callable[[Frame], bool]
+
+
+def _look(left: dict[tuple[str, str], _WatchedPart], frame: Frame) -> None:
+    """Remove the parts that a graph makes non-empty."""
+    for key in [key for key, (_, is_present) in left.items() if is_present(frame)]:
+        del left[key]
+
+
+def _reasons(part: SpecPart, empty: Collection[str]) -> tuple[str, ...]:
+    """Return the base names among the ``empty`` ones if these alone make a part empty."""
+    definitions = part.spec.definitions
+    used = sorted(names_in([part.expr], definitions).intersection(empty))
+    if part.kind in BASE_KINDS or not used:
+        return ()
+    nothing = {name: Binary("\\", EMPTY[Name(name).kind], EMPTY[Name(name).kind]) for name in used}
+    emptied = find_emptiness(part.expr, {**definitions, **nothing})
+    return () if emptied is None else tuple(used)
+
+
+PAIR = 2
+"""Number of transactions up to which the candidates of a scope are enumerated for this alone."""
+
+
+def watch_scope(record: ExerciseRecord, scope: Scope, most: int, check: Callable[[], None]) -> None:
+    """Look at the candidates of a scope with at most `most` transactions, until no part is open."""
+    form = format_named(scope.format)
+    for n in range(1, most + 1):
+        for found in candidates(scope, n, lambda _: True, check):
+            if not record.open:
+                return
+            if found is not None:
+                record.look_at(found, form.frame)
+
+
+def watch_proposals(
+    record: ExerciseRecord,
+    solver: ScopeSolver,
+    scope: Scope,
+    sizes: Iterable[int],
+    budget: Budget,
+) -> None:
+    """Ask the solver for candidates that make open parts non-empty, until it knows of none."""
+    form = format_named(scope.format)
+    for n in sizes:
+        parts = record.open
+        while parts:
+            axioms = tuple(part.emptiness for part in parts)
+            needs = names_in([axiom.expr for axiom in axioms], {})
+            empty = Spec("empty", "Empty", "", "", axioms, {}, needs=needs)
+
+            def exercises(found: Candidate, left: int = len(parts)) -> bool:
+                record.look_at(found, form.frame)
+                return len(record.open) < left
+
+            found, _ = solver.search(EVERYTHING, empty, scope, n, exercises, budget=budget)
+            if found is None:
+                break
+            parts = record.open

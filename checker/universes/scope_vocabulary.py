@@ -1,0 +1,116 @@
+"""Vocabulary of scopes: the base names that their candidates make non-empty.
+
+It is computed from the candidates with one and two transactions, which takes a tenth of a second
+for a scope that ships. A scope with more names may need three transactions for some of them: the
+vocabulary is a lower bound.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from isolitmus.checker.judge.read_nodes import READ_BY_READ
+from isolitmus.checker.universes.exercised_names import PAIR, ExerciseRecord, watch_scope
+from isolitmus.model.spec import Axiom, Bracket, Name, Spec
+from isolitmus.specs.disk.input_files import shipped_files
+from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.registries import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from isolitmus.model.scope import Scope
+
+
+def scope_names(scope: Scope) -> frozenset[str]:
+    """Return the base names that candidates with one or two transactions make non-empty.
+
+    Names of single reads are left out. Where candidates are schedules, the vocabulary is empty.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import scope
+    >>> "Vectors" in scope_names(scope("table")), "Vectors" in scope_names(scope("rows"))
+    (False, True)
+    """
+    form = format_named(scope.format)
+    if form.carry_out is not None:
+        return frozenset()
+    names = frozenset(form.terms) - READ_BY_READ
+    axioms = tuple(
+        Axiom("empty", Name(name) if Name(name).kind == "relation" else Bracket(Name(name)), name)
+        for name in sorted(names)
+    )
+    record = ExerciseRecord(Spec("names", "Names", "", "", axioms, {}, needs=names))
+    watch_scope(record, scope, min(PAIR, max(scope.transactions)), lambda: None)
+    return names.difference(part.name for part in record.open)
+
+
+@cache
+def shipped_scope_names(name: str) -> frozenset[str]:
+    """Return the vocabulary of a scope that ships."""
+    return scope_names(named_scope(name))
+
+
+def scopes_with_names(first: Scope, names: Collection[str]) -> list[Scope]:
+    """Return a scope, and the fewest scopes that ship and exercise the names that it does not.
+
+    They are chosen greedily: the most new names first, then the fewest statements. Names that no
+    scope of the format exercises are ignored.
+
+    Parameters
+    ----------
+    first : Scope
+        Scope that ships.
+    names : collection of str
+        Base names.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import scope
+    >>> [one.name for one in scopes_with_names(scope("table"), {"ww", "Blind"})]
+    ['table']
+    >>> [one.name for one in scopes_with_names(scope("table"), {"ww", "Meta"})]
+    ['table', 'altered']
+    """
+    chosen = [first]
+    left = frozenset(names) - shipped_scope_names(first.name)
+    while left:
+        best = max(_others(first), key=lambda one: _gain(one, left), default=first)
+        gained = left & shipped_scope_names(best.name)
+        if not gained:
+            break
+        chosen.append(best)
+        left -= gained
+    return chosen
+
+
+def _gain(one: Scope, left: frozenset[str]) -> tuple[int, int]:
+    """Return how much a scope adds, to compare scopes."""
+    return len(left & shipped_scope_names(one.name)), -len(one.statements)
+
+
+@cache
+def _shipped_scopes(form: str) -> tuple[Scope, ...]:
+    """Return the scopes of a format that ship, sorted by name."""
+    scopes = (named_scope(name) for name in sorted(shipped_files("scopes")))
+    return tuple(one for one in scopes if one.format == form)
+
+
+def _others(first: Scope) -> list[Scope]:
+    return [one for one in _shipped_scopes(first.format) if one.name != first.name]
+
+
+def scopes_that_exercise(names: Collection[str], form: str) -> dict[str, list[str]]:
+    """Return the scopes of a format that ship and exercise each name; none are left out.
+
+    Examples
+    --------
+    >>> scopes_that_exercise(["Meta", "Large"], "delta")
+    {'Meta': ['altered'], 'Large': []}
+    """
+    return {
+        name: [one.name for one in _shipped_scopes(form) if name in shipped_scope_names(one.name)]
+        for name in names
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,7 @@ from isolitmus.checker.render.search_results import separation_lines
 from isolitmus.checker.search.separation import ABSTRACT, TABLE
 from isolitmus.checker.search.separation import separate as ask
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
+from isolitmus.checker.universes.scope_vocabulary import scopes_that_exercise
 from isolitmus.cli.conversion import HISTORIES, PICTURES, TABLES, OutputForms
 from isolitmus.cli.options import (
     CERTIFICATE,
@@ -33,11 +34,12 @@ from isolitmus.cli.output import (
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, near
 from isolitmus.model.litmus import Litmus
+from isolitmus.model.scope import Scope
 from isolitmus.specs import scope, spec
 from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from isolitmus.checker.search.lattice import Strength
     from isolitmus.checker.search.separation_result import By, Separation
@@ -279,7 +281,7 @@ def separate(
         form.show(answers, document)
     else:
         for answer in answers:
-            for line in separation_lines(answer):
+            for line in (*separation_lines(answer), *_elsewhere(answer, inside)):
                 say(line)
             _carried(answer, carriers, done, quiet=False)
         if relation is not None:
@@ -298,6 +300,20 @@ def separate(
     if any(answer.found for answer in answers):
         return 1
     return 3 if any(answer.found is None for answer in answers) else 0
+
+
+def _elsewhere(answer: Separation, inside: Scope | Literal["abstract"] | None) -> Iterator[str]:
+    """Yield the line with the scopes that ship and exercise what the given scope does not."""
+    if not isinstance(inside, Scope):
+        return
+    names = answer.unexercised.base_names
+    scopes = scopes_that_exercise(sorted(names), inside.format) if names else {}
+    said = [f"{name} in {', '.join(some)}" for name, some in scopes.items() if some]
+    if said:
+        yield (
+            f"Scope {inside.name} has no statement for these names; other scopes have:"
+            f" {'; '.join(said)}. Name one with --universe, or leave it out."
+        )
 
 
 def _write(answers: list[Separation], save: Path | None, certificate: Path | None) -> None:

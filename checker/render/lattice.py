@@ -44,6 +44,7 @@ def lattices_lines(found: Lattices) -> Iterator[str]:
         if k or answer:
             yield ""
         yield from lattice_lines(lattice)
+        yield from lattice.unexercised.lines()
     depends = [line for line in depending_lines(found) if not answer]
     if depends:
         yield ""

@@ -32,8 +32,8 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     yield f"{separation_words(answer)}."
     if answer.litmus is None or answer.forbidden is None:
         yield f"Search: {_effort(answer)}."
-        yield from answer.unexercised.lines()
         yield from beside_lines(answer)
+        yield from answer.unexercised.lines()
         return
     yield ""
     if isinstance(answer.litmus, Litmus):

@@ -253,6 +253,7 @@ def sweep_lines(done: Sweep) -> Iterator[str]:
             f"  {count_of(done.failed, 'candidate')} not admitted because a statement fails, first"
             f" '{done.failure.sql}' with {done.failure.exception} ({done.failure.why})"
         )
+    yield from (f"  {line}" for line in done.unexercised.lines())
 
 
 def listed_lines(listed: Sequence[ListedCandidates]) -> Iterator[str]:
@@ -289,6 +290,7 @@ def abstract_lines(done: AbstractSweep) -> Iterator[str]:
     for level, number in done.admitted.items():
         share = f"{100 * number / done.histories:.2f} %" if done.histories else "none counted"
         yield f"  {number:>{width},} are admitted by {level}  ({share})"
+    yield from (f"  {line}" for line in done.unexercised.lines())
     for level, histories in done.listed.items():
         yield f"  Admitted by {level}, the first {len(histories):,}:"
         yield from (f"    {_history_words(history)}" for history in histories)

@@ -7,6 +7,7 @@ from functools import cached_property
 from itertools import combinations, permutations, product
 from typing import TYPE_CHECKING, Literal
 
+from isolitmus.checker.universes.exercised_names import NONE_OPEN, Unexercised
 from isolitmus.model.dependency_graph import GraphResult, HasseDiagram
 from isolitmus.model.display import PageResult, ReadableRepr, TextResult
 from isolitmus.model.litmus import HistoryTest
@@ -111,6 +112,8 @@ class Lattice(TextResult, GraphResult, Tabular):
     """Run time in seconds."""
     sizes: Sequence[int] = ()
     """Numbers of transactions of the searched histories."""
+    unexercised: Unexercised = NONE_OPEN
+    """Parts of the specs that no searched history made non-empty."""
 
     @property
     def decided(self) -> bool:
@@ -225,6 +228,7 @@ class Lattice(TextResult, GraphResult, Tabular):
             ],
             "inclusions": [one.to_json() for one in self.inclusions.values()],
             "assumptions": list(self.assumptions),
+            **self.unexercised.to_json(),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }

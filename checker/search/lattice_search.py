@@ -40,7 +40,16 @@ from isolitmus.checker.search.separation import (
 )
 from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes.abstract import with_serial_time
+from isolitmus.checker.universes.abstract_solver import watch_histories
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
+from isolitmus.checker.universes.exercised_names import (
+    NONE_OPEN,
+    PAIR,
+    ExerciseRecord,
+    Unexercised,
+    watch_proposals,
+    watch_scope,
+)
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import Disagreement, IsolitmusError, Limit
@@ -119,6 +128,8 @@ class LatticeSearch:
     """Assumptions of the answers, as keys."""
     ended: str | None = None
     """Limit that ended the search; None if none did."""
+    unexercised: Unexercised = NONE_OPEN
+    """Parts of the specs that no history of the search space makes non-empty."""
 
     def __post_init__(self) -> None:
         self.by_name = {spec.name: spec for spec in self.specs}
@@ -132,6 +143,7 @@ class LatticeSearch:
         try:
             with self.budget.interrupting():
                 self.search()
+                self.unexercised = self.find_unexercised()
         except Limit as limit:
             self.ended = str(limit)
         return self.done(focus)
@@ -324,6 +336,31 @@ class LatticeSearch:
                     None,
                 )
 
+    def find_unexercised(self) -> Unexercised:
+        """Return the parts of the specs that no history of the search space makes non-empty.
+
+        Of a scope that a solver cannot search, these are histories of up to PAIR transactions.
+        """
+        record = ExerciseRecord(*self.specs)
+        if self.universe == ABSTRACT:
+            needs = frozenset[str]().union(*(spec.needs for spec in self.specs))
+            vary = abstract.Variation(
+                "so" in needs, "Aborted" in needs, self.observed, "rt" in needs, "time" in needs
+            )
+            watch_histories(record, self.specs, self.sizes, vary, self.budget)
+            return record.result()
+        form = format_named(self.universe.format)
+        if form.carry_out is not None:
+            return NONE_OPEN
+        watch_scope(record, self.universe, min(PAIR, max(self.sizes)), self.budget.check)
+        solver = None if form.solver is None else form.solver()
+        larger = [n for n in self.sizes if n > PAIR]
+        if not larger or solver is None or solver.unsupported_scope(self.universe) is not None:
+            few = f"no history with up to {PAIR} transactions has such a transaction or pair"
+            return record.result(among=few)
+        watch_proposals(record, solver, self.universe, larger, self.budget)
+        return record.result()
+
     def chain(self, pairs: Sequence[tuple[str, str]]) -> Iterator[bool]:
         """Yield for each pair whether proofs lead from one to the other."""
         from networkx import DiGraph, has_path
@@ -409,6 +446,7 @@ class LatticeSearch:
             ended,
             monotonic() - self.start,
             self.sizes,
+            self.unexercised,
         )
 
 

@@ -44,7 +44,7 @@ from isolitmus.specs.files.spec_catalogue import spec
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from isolitmus.checker.solver.refutation import Refutation
     from isolitmus.checker.universes.catalogue_histories import ShippedTest
@@ -143,17 +143,13 @@ def separate(
         universe = named_scope(universe)
     form = same_format(a, b)
     if universe is None:
-        said = all(one.needs <= abstract.available_names(one) for one in (a, b))
-        universe = ABSTRACT if said and not unexplained else scope_that_ships(form)
-        if universe != ABSTRACT and not certify and by is None:
-            scopes = scopes_with_names(universe, a.needs | b.needs)
-            if len(scopes) > 1:
-                budget = budget or Budget()
-                return search_scopes(
-                    scopes, a, b, transactions=transactions, unexplained=unexplained,
-                    sessions=sessions, shipped=shipped, exercise=exercise, budget=budget,
-                    progress=progress,
-                )  # fmt: skip
+        universe = _default_universe(form, a, b, unexplained=unexplained)
+        if universe != ABSTRACT and by is None and not certify:
+            return search_scopes(
+                scopes_with_names(universe, a.needs | b.needs), a, b, transactions=transactions,
+                unexplained=unexplained, sessions=sessions, shipped=shipped, exercise=exercise,
+                budget=budget or Budget(), progress=progress,
+            )  # fmt: skip
     search: _UniverseSearch
     if universe == ABSTRACT:
         vary = abstract.variation_for(a, b, sessions=sessions, aborts=aborts, observed=observed)
@@ -164,22 +160,15 @@ def separate(
         search = _over_tables(
             form, a, b, named_scope(universe), by, unexplained=unexplained, sessions=sessions
         )
-    wanted = transactions or search.sizes
-    few = wanted[: search.largest + 1]  # `wanted` may be a long range
-    if not 1 <= min(few) <= max(few) <= search.largest:
-        raise IsolitmusError(
-            f"{count_of(wanted[-1], 'transaction')} are too many; 1 to {search.largest} can be"
-            f" searched in {search.where}"
-        )
     if certify and search.by != "symbolic":
         raise IsolitmusError(
             f"--certificate needs a solver, and {search.where} is enumerated; leave out"
             " --certificate or --by"
         )
+    sizes, examined = _checked_sizes(search, transactions), 0
     start = monotonic()
     search.budget = budget or Budget()
     search.refuted = [] if certify else None
-    sizes, examined = sorted(few), 0
 
     limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
     assumed = (*search.assumptions, *limits)
@@ -221,6 +210,27 @@ def separate(
     return replace(none, beside=ours, is_beside_larger=search.confined or larger)
 
 
+def _default_universe(
+    form: str, a: Spec, b: Spec, *, unexplained: bool
+) -> Scope | Literal["abstract"]:
+    """Return the search space for specs of a format; abstract histories if they have all names."""
+    if not unexplained and all(one.needs <= abstract.available_names(one) for one in (a, b)):
+        return ABSTRACT
+    return scope_that_ships(form)
+
+
+def _checked_sizes(search: _UniverseSearch, transactions: Sequence[int] | None) -> list[int]:
+    """Return the numbers of transactions to try, ascending; refuse those out of range."""
+    wanted = transactions or search.sizes
+    few = wanted[: search.largest + 1]  # `wanted` may be a long range
+    if not 1 <= min(few) <= max(few) <= search.largest:
+        raise IsolitmusError(
+            f"{count_of(wanted[-1], 'transaction')} are too many; 1 to {search.largest} can be"
+            f" searched in {search.where}"
+        )
+    return sorted(few)
+
+
 def _unexercised(search: _UniverseSearch, sizes: Sequence[int]) -> Unexercised:
     """Return the parts of the specs that no candidate of these sizes makes non-empty."""
     try:
@@ -230,12 +240,12 @@ def _unexercised(search: _UniverseSearch, sizes: Sequence[int]) -> Unexercised:
     return search.record.result()
 
 
-def search_scopes(scopes: Sequence[Scope], a: Spec, b: Spec, **search: Any) -> Separation:
+def search_scopes(scopes: Iterable[Scope], a: Spec, b: Spec, **search: Any) -> Separation:
     """Return the answer of the first scope that is not "none", else that of all scopes together.
 
     Parameters
     ----------
-    scopes : sequence of Scope
+    scopes : iterable of Scope
         Scopes in the order in which they are searched.
     a, b : Spec
         Specs.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.checker.execution.commit_loop import execution_frame, observed_run
 from isolitmus.checker.execution.serial_orders import strongest_explanations
-from isolitmus.checker.universes.exercised_names import Unexercised
+from isolitmus.checker.universes.exercised_names import NONE_OPEN, Unexercised
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.display import PageResult, TextResult, count_of
 from isolitmus.model.litmus import Litmus
@@ -92,7 +92,7 @@ class Separation(TextResult, PageResult, GraphResult):
     """True if that test exceeds the requested size, or has other tables than the scope."""
     certificate: Certificate | None = None
     """Refutations of the solver, if they were kept and nothing was found."""
-    unexercised: Unexercised = Unexercised()
+    unexercised: Unexercised = NONE_OPEN
     """Parts of the specs that no candidate made non-empty, if nothing was found."""
 
     def followed_by(self, other: Separation) -> Separation:

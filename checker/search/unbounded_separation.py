@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, separate
+from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, search_scopes
 from isolitmus.checker.search.separation_result import Separation
 from isolitmus.checker.solver.refutation import Certificate
+from isolitmus.checker.universes.scope_vocabulary import scopes_with_names
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
@@ -143,7 +144,12 @@ def separate_unbounded(
             outside=tried.outside() if proof.holds else (),
             certificate=_certificate(tried, number) if proof.holds and certify else None,
         )
-    found = separate(a, b, inside, transactions=transactions, budget=budget, **search)
+    usual = universe is None and search.get("by") is None and form.prove is None
+    names = a.needs | b.needs if usual and not certify else frozenset[str]()
+    found = search_scopes(
+        scopes_with_names(inside, names), a, b,
+        transactions=transactions, budget=budget, **search,
+    )  # fmt: skip
     return replace(
         found,
         found=found.found or None,

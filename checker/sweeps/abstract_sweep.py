@@ -21,6 +21,8 @@ from isolitmus.checker.universes.abstract import (
     observes_versions,
 )
 from isolitmus.checker.universes.abstract_enumeration import history_batches
+from isolitmus.checker.universes.abstract_solver import watch_histories
+from isolitmus.checker.universes.exercised_names import NONE_OPEN, ExerciseRecord, Unexercised
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult, count_of
 from isolitmus.model.errors import IsolitmusError, Limit
@@ -62,6 +64,8 @@ class AbstractSweep(TextResult, Tabular):
     """Reason why the sweep ended before all were counted; None if it did not."""
     listed: Mapping[str, tuple[History, ...]] = field(default_factory=dict)
     """First histories that each level admits, by name of the level, if they were asked for."""
+    unexercised: Unexercised = NONE_OPEN
+    """Parts of the levels that no history made non-empty."""
 
     @property
     def records(self) -> Records:
@@ -87,6 +91,7 @@ class AbstractSweep(TextResult, Tabular):
             "aborts": self.vary.aborts,
             "histories": self.histories,
             "levels": self.admitted,
+            **self.unexercised.to_json(),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
             **({"listed": listed} if listed else {}),
@@ -204,6 +209,21 @@ def sweep_abstract(
                 progress(histories)
     except (Limit, MemoryError) as end:
         ended = str(end) or "memory was used up"
-    seconds = monotonic() - start
     kept = {name: tuple(some) for name, some in listed.items() if some}
-    return AbstractSweep(transactions, keys, vary, histories, admitted, seconds, ended, kept)
+    unexercised = NONE_OPEN if ended else _unexercised(asked, transactions, keys, vary, budget)
+    return AbstractSweep(
+        transactions, keys, vary, histories, admitted, monotonic() - start, ended, kept,
+        unexercised,
+    )  # fmt: skip
+
+
+def _unexercised(
+    levels: Sequence[Spec], n: int, keys: int, vary: Variation, budget: Budget
+) -> Unexercised:
+    """Return the parts of the levels that no history of n transactions makes non-empty."""
+    record = ExerciseRecord(*levels)
+    try:
+        watch_histories(record, levels, [n], vary, budget, keys=keys)
+    except (Limit, MemoryError):
+        return record.result(unknown=True)
+    return record.result()

@@ -6,7 +6,7 @@ schedules, each is executed under each protocol and judged by each level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +20,14 @@ from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.sweeps.shard_runner import Work, count_shards, make_kernel, work_parts
 from isolitmus.checker.sweeps.tally import Tallies, Tally, count_candidates, make_shards
+from isolitmus.checker.universes.exercised_names import (
+    NONE_OPEN,
+    PAIR,
+    ExerciseRecord,
+    Unexercised,
+    watch_proposals,
+    watch_scope,
+)
 from isolitmus.checker.universes.recheck import recheck_candidate
 from isolitmus.checker.universes.schedules import ScheduledCandidate, casts, judged_orders
 from isolitmus.checker.universes.tables import candidate, of_format
@@ -84,6 +92,8 @@ class Sweep(TextResult, Tabular):
     """Reason why the sweep ended early; counts are then of the counted candidates. None if not."""
     at_most: tuple[str, ...] = ()
     """Protocols whose admitted count is an upper bound (``at-most``)."""
+    unexercised: Unexercised = NONE_OPEN
+    """Parts of the protocols and levels that no candidate made non-empty."""
 
     @property
     def records(self) -> Records:
@@ -126,6 +136,7 @@ class Sweep(TextResult, Tabular):
             },
             "failed": self.failed,
             "counted": self.counted,
+            **self.unexercised.to_json(),
             "ended": self.ended,
             "seconds": round(self.seconds, 3),
         }
@@ -193,10 +204,14 @@ def sweep(
         scope, transactions, protocols=protocols, levels=levels, limit=limit, cores=cores
     )
     if format_named(scope.format).carry_out is not None:
-        counts, smallest, beyond, ended = sweep_schedules(work, budget or Budget(), progress)
+        record = ExerciseRecord(*work.protocols, *work.levels)
+        counts, smallest, beyond, ended = sweep_schedules(
+            work, budget or Budget(), progress, record
+        )
         return Sweep(
             scope.title, transactions, candidates_in(scope, transactions) - beyond, counts.of,
             dict(smallest), monotonic() - start, counted=counts.candidates, ended=ended,
+            unexercised=record.result(unknown=ended is not None),
         )  # fmt: skip
     total, ended = nothing(work), None
     try:
@@ -359,7 +374,28 @@ def finish_sweep(work: Work, total: Tallies, seconds: float, ended: str | None =
         total.candidates,
         ended,
         tuple(spec.name for spec in work.protocols if spec.at_most),
+        _unexercised(work) if ended is None else NONE_OPEN,
     )
+
+
+def _unexercised(work: Work) -> Unexercised:
+    """Return the parts of the specs that no candidate of a sweep makes non-empty.
+
+    Of more than PAIR transactions the solver is asked, if it can search the scope exactly;
+    otherwise the answer is about PAIR transactions.
+    """
+    record = ExerciseRecord(*work.protocols, *work.levels)
+    writers = replace(work.scope, readers=())
+    watch_scope(record, writers, min(PAIR, work.n), lambda: None)
+    if work.n <= PAIR or not record.open:
+        return record.result()
+    make_solver = format_named(work.scope.format).solver
+    solver = None if make_solver is None else make_solver()
+    if solver is None or solver.unsupported_scope(writers) is not None:
+        pairs = f"no candidate with up to {PAIR} transactions has such a transaction or pair"
+        return record.result(among=pairs)
+    watch_proposals(record, solver, writers, [work.n], Budget())
+    return record.result()
 
 
 def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
@@ -372,11 +408,15 @@ def example(work: Work, found: First, protocol: str, level: str) -> Litmus:
 
 
 def sweep_schedules(
-    work: Work, budget: Budget, progress: Callable[[int], None] | None
+    work: Work,
+    budget: Budget,
+    progress: Callable[[int], None] | None,
+    record: ExerciseRecord | None = None,
 ) -> tuple[Tallies, Mapping[tuple[str, str], Litmus], int, str | None]:
     """Count all schedules of a scope with n transactions, readers among them.
 
-    A protocol admits the schedules in which all transactions commit.
+    A protocol admits the schedules in which all transactions commit. A ``record`` looks at the
+    graphs of all executions.
 
     Returns
     -------
@@ -389,7 +429,7 @@ def sweep_schedules(
     ended : str or None
         Reason why the sweep ended early.
     """
-    count = ScheduleCount(work.protocols, work.levels)
+    count = ScheduleCount(work.protocols, work.levels, record=record)
     ended = None
     try:
         for cast in casts(work.scope, work.n):
@@ -421,6 +461,8 @@ class ScheduleCount:
         Specs whose verdicts are counted.
     seen : callable
         Called with each protocol, its outcome, and a schedule that has it, if it admits it.
+    record : ExerciseRecord, optional
+        Looks at the graph of each execution.
     """
 
     def __init__(
@@ -428,7 +470,10 @@ class ScheduleCount:
         protocols: Sequence[Spec],
         levels: Sequence[Spec],
         seen: Callable[[Spec, JudgedRun, ScheduledCandidate], object] = lambda *_: None,
+        *,
+        record: ExerciseRecord | None = None,
     ) -> None:
+        self.record = record
         self.protocols, self.levels, self.seen = protocols, levels, seen
         self.tallies = Tallies.none([p.name for p in protocols], [s.name for s in levels])
         self.admits = {p.name: compile_spec(p) for p in protocols}
@@ -461,9 +506,14 @@ class ScheduleCount:
         self, protocol: Spec, execution: Execution, executor: ModelExecutor
     ) -> JudgedRun | None:
         """Return the outcome under a protocol; None if the protocol does not admit it."""
-        if any(event.aborted for event in execution.events):
+        aborts = any(event.aborted for event in execution.events)
+        if aborts and (self.record is None or not self.record.open):
             return None
         seen = format_named(execution.format).frame(execution.events, reasons=False)
+        if self.record is not None:
+            self.record.look(seen)
+        if aborts:
+            return None
         if not self.admits[protocol.name](seen):
             return None
         forbidden = {name for name, permits in self.permits.items() if not permits(seen)}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from isolitmus.checker.judge.compiled_semantics import compile_presence
 from isolitmus.checker.judge.read_nodes import READ_BY_READ, READ_RELATIONS
 from isolitmus.checker.universes.tables import candidates
-from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec
+from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec, Unary
 from isolitmus.model.spec_algebra import names_in, unfold
 from isolitmus.model.vocabulary import BASE
 from isolitmus.specs.language.emptiness import find_emptiness
@@ -61,6 +61,8 @@ class UnexercisedName(NamedTuple):
     name: str
     because: tuple[str, ...] = ()
     """Base names that no candidate made non-empty, and that alone make this part empty."""
+    is_inner: bool = False
+    """True if every axiom and silence that uses this definition is listed as well."""
 
     def to_json(self) -> dict[str, object]:
         """Return the name in the form of docs/interface.md, 6."""
@@ -90,7 +92,9 @@ Changed
     def words(self) -> str:
         """The names in one sentence without its full stop; empty if all parts were exercised."""
         own = dict.fromkeys(part.name for part in self.names if not part.because)
-        derived = dict.fromkeys(part.name for part in self.names if part.because)
+        derived = dict.fromkeys(
+            part.name for part in self.names if part.because and not part.is_inner
+        )
         if not own:
             return ""
         many = "them" if len(own) > 1 else "it"
@@ -139,6 +143,10 @@ Changed
         }
 
 
+NONE_OPEN = Unexercised()
+"""Record of a search whose candidates exercised every part, or were not watched."""
+
+
 def spec_parts(*specs: Spec) -> list[SpecPart]:
     """Return the parts of specs that candidates can exercise, base names first, each name once.
 
@@ -162,7 +170,8 @@ def spec_parts(*specs: Spec) -> list[SpecPart]:
         for name in sorted(spec.needs, key=lambda name: (order.get(name, len(order)), name)):
             put("set" if name[0].isupper() else "relation", name, Name(name), spec)
     for spec in specs:
-        for name in _used_definitions(spec):
+        statements = (*spec.axioms, *spec.silences, *spec.labels)
+        for name in _used_definitions(spec, [statement.expr for statement in statements]):
             put("let", name, spec.definitions[name], spec)
     for spec in specs:
         for axiom in spec.axioms:
@@ -177,10 +186,9 @@ def spec_parts(*specs: Spec) -> list[SpecPart]:
     ]
 
 
-def _used_definitions(spec: Spec) -> Iterator[str]:
-    """Yield the definitions that an axiom, silence or label uses, in the order of the text."""
-    asked = (*spec.axioms, *spec.silences, *spec.labels)
-    todo: list[CatExpr] = [statement.expr for statement in asked]
+def _used_definitions(spec: Spec, exprs: Iterable[CatExpr]) -> list[str]:
+    """Return the definitions that expressions use, directly or not, in the order of the text."""
+    todo = list(exprs)
     used: set[str] = set()
     while todo:
         match todo.pop():
@@ -190,9 +198,9 @@ def _used_definitions(spec: Spec) -> Iterator[str]:
                     todo.append(spec.definitions[name])
             case Binary(_, left, right):
                 todo += (left, right)
-            case other:
-                todo.append(other.operand)
-    yield from (name for name in spec.definitions if name in used)
+            case Unary(_, operand) | Bracket(operand):
+                todo.append(operand)
+    return [name for name in spec.definitions if name in used]
 
 
 class ExerciseRecord:
@@ -265,7 +273,11 @@ class ExerciseRecord:
         if unknown:
             return Unexercised((), tuple(dict.fromkeys(part.name for part in parts)))
         base = {part.name for part in parts if part.kind in BASE_KINDS}
-        names = (UnexercisedName(part.kind, part.name, _reasons(part, base)) for part in parts)
+        listed = {(part.kind, part.name) for part in parts}
+        names = (
+            UnexercisedName(part.kind, part.name, _reasons(part, base), _is_inner(part, listed))
+            for part in parts
+        )
         return Unexercised(tuple(names), (), among)
 
 
@@ -278,6 +290,19 @@ def _look(left: dict[tuple[str, str], _WatchedPart], frame: Frame) -> None:
     """Remove the parts that a graph makes non-empty."""
     for key in [key for key, (_, is_present) in left.items() if is_present(frame)]:
         del left[key]
+
+
+def _is_inner(part: SpecPart, listed: Collection[tuple[str, str]]) -> bool:
+    """Return whether only axioms and silences that are listed use a definition."""
+    if part.kind != "let":
+        return False
+    spec = part.spec
+    users = [("axiom", one) for one in spec.axioms] + [("silence", one) for one in spec.silences]
+    return all(
+        (kind, statement.name) in listed
+        for kind, statement in users
+        if part.name in _used_definitions(spec, [statement.expr])
+    )
 
 
 def _reasons(part: SpecPart, empty: Collection[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from isolitmus.model.scope import Scope
 
@@ -53,11 +53,11 @@ def shipped_scope_names(name: str) -> frozenset[str]:
     return scope_names(named_scope(name))
 
 
-def scopes_with_names(first: Scope, names: Collection[str]) -> list[Scope]:
-    """Return a scope, and the fewest scopes that ship and exercise the names that it does not.
+def scopes_with_names(first: Scope, names: Collection[str]) -> Iterator[Scope]:
+    """Yield a scope, and then the fewest that ship and exercise the names that it does not.
 
-    They are chosen greedily: the most new names first, then the fewest statements. Names that no
-    scope of the format exercises are ignored.
+    They are chosen greedily, when they are asked for: the most new names first, then the fewest
+    statements. Names that no scope of the format exercises are ignored.
 
     Parameters
     ----------
@@ -74,16 +74,15 @@ def scopes_with_names(first: Scope, names: Collection[str]) -> list[Scope]:
     >>> [one.name for one in scopes_with_names(scope("table"), {"ww", "Meta"})]
     ['table', 'altered']
     """
-    chosen = [first]
+    yield first
     left = frozenset(names) - shipped_scope_names(first.name)
     while left:
         best = max(_others(first), key=lambda one: _gain(one, left), default=first)
         gained = left & shipped_scope_names(best.name)
         if not gained:
-            break
-        chosen.append(best)
+            return
+        yield best
         left -= gained
-    return chosen
 
 
 def _gain(one: Scope, left: frozenset[str]) -> tuple[int, int]:

@@ -5,6 +5,10 @@ for any number of transactions. If the solver gives no answer, it looks for a co
 few transactions, rows and files, which is decidable. Such a counterexample refutes the lemma, not
 necessarily the claim: whether a history exists is for the search to decide.
 
+A lemma may use all lemmas before it. Where one of these is not proved, a graph that breaks it is no
+counterexample to a later lemma, and neither is one that breaks a premise of any lemma. A lemma that
+follows from unproved ones is not derived; what fails, if anything, is a lemma that it rests on.
+
 A premise about statements, such as that all their reads are tracked, bounds a proof as a number of
 transactions would. It is therefore stated in the headline, and every litmus test of the catalogue
 is checked. A test that the first spec admits and the second forbids must violate some premise:
@@ -13,7 +17,7 @@ otherwise it would refute the proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,7 +61,7 @@ BRIEF = 100_000
 """Solver units spent on whether a lemma holds without one of its tools."""
 
 
-Outcome = Literal["holds", "fails", "unknown"]
+Outcome = Literal["holds", "fails", "not derived", "unknown"]
 OUTCOMES: dict[str, Outcome] = {"unsat": "holds", "sat": "fails", "unknown": "unknown"}
 
 
@@ -70,7 +74,7 @@ class ProofStep:
     words: str
     """Statement of the lemma."""
     outcome: Outcome
-    """True if it holds."""
+    """Whether it holds, fails, is not derived because it rests on an unproved lemma, or unknown."""
     seconds: float
     """Run time in seconds."""
     took: frozenset[str] = frozenset()
@@ -79,6 +83,21 @@ class ProofStep:
     """Counterexample as text; empty if there is none."""
     refutation: Refutation | None = None
     """Solver question that establishes it, if there is one."""
+    rests_on: tuple[str, ...] = ()
+    """Names of the unproved lemmas from which it would follow, if it is not derived."""
+
+    @property
+    def status(self) -> str:
+        """Outcome in words, as the predicate of the lemma.
+
+        Examples
+        --------
+        >>> ProofStep("log-order", "", "not derived", 0.0, rests_on=("as-it-was-read",)).status
+        'is not derived: it rests on as-it-was-read'
+        """
+        if self.outcome == "not derived":
+            return f"is not derived: it rests on {' and '.join(self.rests_on)}"
+        return "is unknown" if self.outcome == "unknown" else self.outcome
 
     def to_json(self) -> dict[str, object]:
         """Return the step in the form of ``separate --json``."""
@@ -86,6 +105,7 @@ class ProofStep:
             "lemma": self.lemma,
             "words": self.words,
             "outcome": self.outcome,
+            "rests_on": list(self.rests_on),
             "counterexample": list(self.counterexample),
             "seconds": round(self.seconds, 3),
         }
@@ -169,15 +189,21 @@ def prove(
             steps.append(ProofStep("reads", words, "unknown", 0.0))
             return Proof(question, tuple(steps), premises, 0.0, holds=False)
     known: list[Lemma] = []
+    unproved: list[Lemma] = []
     for choices in arguments(question):
         for lemma in choices:
-            obligation = _Obligation(question, lemma, tuple(known), premises, budget)
+            obligation = _Obligation(
+                question, lemma, tuple(known), premises, budget, tuple(unproved)
+            )
             step = obligation.step(last=lemma is choices[-1] and not lemma.helps)
             if step.outcome == "holds":
                 known.append(lemma)
                 break
         steps.append(step)
+        if step.outcome != "holds" and lemma.hence is not None:
+            unproved.append(lemma)
         if step.outcome != "holds" and not lemma.helps:
+            steps = _with_counterexamples(steps, step, unproved, obligation)
             return Proof(question, tuple(steps), premises, monotonic() - start, holds=False)
     used = _used(steps, {axiom.name for axiom in question.b.axioms})
     took = frozenset[str]().union(*(step.took for step in used))
@@ -185,6 +211,27 @@ def prove(
         took |= {"snapshot"}
     needed = tuple(p for p in premises if p.name in took)
     return Proof(question, used, needed, monotonic() - start, holds=True)
+
+
+def _with_counterexamples(
+    steps: list[ProofStep], goal: ProofStep, unproved: Sequence[Lemma], last: _Obligation
+) -> list[ProofStep]:
+    """Return the steps with counterexamples to the lemmas on which a goal rests.
+
+    They satisfy all premises, not only those that the lemma may use.
+    """
+    found = []
+    lemmas = {lemma.name: lemma for lemma in unproved if lemma.name in goal.rests_on}
+    for step in steps:
+        if step.lemma in lemmas and step.outcome == "unknown":
+            obligation = replace(last, lemma=lemmas[step.lemma], unproved=(), every_premise=True)
+            counterexample = obligation.refute_among_few()
+            if counterexample is not None:
+                failed = replace(step, outcome="fails", counterexample=counterexample)
+                found.append(failed)
+                continue
+        found.append(step)
+    return found
 
 
 def _reads_one_version(question: Question) -> bool:
@@ -215,6 +262,10 @@ class _Obligation:
     known: tuple[Lemma, ...]
     premises: tuple[Premise, ...]
     budget: Budget
+    unproved: tuple[Lemma, ...] = ()
+    """Earlier lemmas that were not proved."""
+    every_premise: bool = False
+    """Whether all premises may be used, not only those of the lemma."""
 
     @property
     def tools(self) -> dict[str, Callable[[Theory], Z3Expr]]:
@@ -227,7 +278,7 @@ class _Obligation:
             if lemma.hence is not None:
                 tools[lemma.name] = lemma.hence
         for premise in self.premises:
-            if premise.name in self.lemma.tools:
+            if self.every_premise or premise.name in self.lemma.tools:
                 tools[premise.name] = _of_tables(premise)
         return tools
 
@@ -237,18 +288,36 @@ class _Obligation:
         Only with ``last``, if there is no alternative lemma, a counterexample is searched.
         """
         start = monotonic()
-        counterexample: tuple[str, ...] = ()
         answer, took = self.refute_everywhere(QUICK if last else HINT)
+        rests_on: tuple[str, ...] = ()
+        counterexample: tuple[str, ...] = ()
+        outcome: Outcome = OUTCOMES[answer]
         if answer != "unsat" and last:
-            found = self.refute_among_few()
-            if found is not None:
-                answer, counterexample = "sat", found
-            elif answer == "unknown":
-                answer, took = self.refute_everywhere()
-        name, words = self.lemma.name, self.lemma.words
-        outcome = OUTCOMES[answer]
+            outcome, took, counterexample = self.supposing_all().searched()
+            names = {lemma.name for lemma in self.unproved}
+            rests_on = tuple(sorted(took & names)) if outcome == "holds" else ()
+            outcome = "not derived" if rests_on else outcome
         refuted = self.refutation(took) if outcome == "holds" else None
-        return ProofStep(name, words, outcome, monotonic() - start, took, counterexample, refuted)
+        return ProofStep(
+            self.lemma.name, self.lemma.words, outcome, monotonic() - start, took, counterexample,
+            refuted, rests_on,
+        )  # fmt: skip
+
+    def supposing_all(self) -> _Obligation:
+        """Return the obligation in which unproved lemmas may be used as if they were proved.
+
+        With these, all premises may be used, since an unproved lemma brings none of its own.
+        """
+        known = (*self.known, *self.unproved)
+        return replace(self, known=known, unproved=(), every_premise=bool(self.unproved))
+
+    def searched(self) -> tuple[Outcome, frozenset[str], tuple[str, ...]]:
+        """Return the outcome, the tools used, and a counterexample if a small one exists."""
+        counterexample = self.refute_among_few()
+        if counterexample is not None:
+            return "fails", frozenset(), counterexample
+        answer, took = self.refute_everywhere()
+        return OUTCOMES[answer], took, ()
 
     def refutation(self, took: frozenset[str]) -> Refutation:
         """Return the solver question whether the lemma can fail if the tools it used hold."""

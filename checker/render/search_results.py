@@ -96,12 +96,12 @@ def _proof(answer: Separation, proof: Proof) -> Iterator[str]:
             yield "The proof says nothing of search space 'abstract'; ask that without --unbounded."
     else:
         last = proof.steps[-1]
-        how = "fails" if last.outcome == "fails" else "is unknown"
-        yield f"Not proved that {claim}: lemma {last.lemma} {how}."
+        yield f"Not proved that {claim}: lemma {last.lemma} {last.status}."
     yield ""
     yield "Lemmas:"
     for step in proof.steps:
-        outcome = "" if step.outcome == "holds" else f"{step.outcome}: "
+        rests = f" (rests on {', '.join(step.rests_on)})" if step.rests_on else ""
+        outcome = "" if step.outcome == "holds" else f"{step.outcome}{rests}: "
         yield f"  {step.lemma}: {outcome}{step.words} ({step.seconds:.1f} s)"
         for line in step.counterexample:
             yield f"    {line}"

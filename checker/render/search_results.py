@@ -28,6 +28,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     if answer.proof is not None:
         yield from _proof(answer, answer.proof)
         if answer.proved or answer.proof.question.every_version_read:
+            yield from answer.unexercised.lines()
             return
     yield f"{separation_words(answer)}."
     if answer.litmus is None or answer.forbidden is None:
@@ -56,6 +57,7 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     if beside is not None and beside.reads:
         yield view_words(beside)
     yield f"Search: {answer.bound}; {_effort(answer)}."
+    yield from answer.unexercised.lines()
 
 
 def separation_words(answer: Separation) -> str:

@@ -28,6 +28,8 @@ from isolitmus.checker.universes.catalogue_histories import shipped_history, shi
 from isolitmus.checker.universes.exercised_names import (
     PAIR,
     ExerciseRecord,
+    Unexercised,
+    always_empty,
     watch_proposals,
     watch_scope,
 )
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.solver.refutation import Refutation
     from isolitmus.checker.universes.catalogue_histories import ShippedTest
-    from isolitmus.checker.universes.exercised_names import Unexercised
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
@@ -192,7 +193,10 @@ def separate(
             return replace(done, ended=why)
         examined += seen
         if found is not None:
-            done = replace(answer(True, _smaller(sizes, n, search.where)), transactions=n)
+            done = replace(
+                answer(True, _smaller(sizes, n, search.where)), transactions=n,
+                unexercised=Unexercised(always_empty=always_empty(a, b)),
+            )  # fmt: skip
             return replace(found(done), seconds=monotonic() - start)
     bound = f"up to {count_of(max(sizes), 'transaction')}{search.among} in {search.where}"
     try:

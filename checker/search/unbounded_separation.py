@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, search_scopes
 from isolitmus.checker.search.separation_result import Separation
 from isolitmus.checker.solver.refutation import Certificate
+from isolitmus.checker.universes.exercised_names import Unexercised, always_empty
 from isolitmus.checker.universes.scope_vocabulary import scopes_with_names
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
@@ -143,6 +144,7 @@ def separate_unbounded(
             proof=proof,
             outside=tried.outside() if proof.holds else (),
             certificate=_certificate(tried, number) if proof.holds and certify else None,
+            unexercised=Unexercised(always_empty=always_empty(a, b)),
         )
     usual = universe is None and search.get("by") is None and form.prove is None
     names = a.needs | b.needs if usual and not certify else frozenset[str]()

@@ -7,7 +7,7 @@ the candidates of a search and keeps the parts that are still empty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.judge.compiled_semantics import compile_presence
@@ -16,7 +16,7 @@ from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec, Unary
 from isolitmus.model.spec_algebra import names_in, unfold
 from isolitmus.model.vocabulary import BASE
-from isolitmus.specs.language.emptiness import find_emptiness
+from isolitmus.specs.language.emptiness import find_emptiness, find_empty_parts
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ Changed
     """Names of parts of which a limit left open whether a candidate does."""
     among: str = NO_CANDIDATE
     """What was looked at, and does not have them."""
+    always_empty: tuple[str, ...] = ()
+    """Axioms and silences that are empty by their text, in words."""
 
     @property
     def words(self) -> str:
@@ -126,7 +128,7 @@ Changed
         said = {part.name for part in names}
         unknown = (*self.unknown, *other.unknown)
         left = [name for name in unknown if name in open_here & open_there and name not in said]
-        return Unexercised(tuple(names), tuple(dict.fromkeys(left)), self.among)
+        return replace(self, names=tuple(names), unknown=tuple(dict.fromkeys(left)))
 
     def lines(self) -> Iterator[str]:
         """Yield the sentences about these parts."""
@@ -134,17 +136,37 @@ Changed
             yield f"{self.words}."
         if self.unknown:
             yield f"Unknown whether exercised (limit): {', '.join(self.unknown)}."
+        if self.always_empty:
+            yield f"Always empty by its text, so it cannot fail: {', '.join(self.always_empty)}."
 
     def to_json(self) -> dict[str, object]:
         """Return the parts in the form of docs/interface.md, 6."""
         return {
             "unexercised": [part.to_json() for part in self.names],
             "exercise_unknown": list(self.unknown),
+            "always_empty": list(self.always_empty),
         }
 
 
 NONE_OPEN = Unexercised()
 """Record of a search whose candidates exercised every part, or were not watched."""
+
+
+def always_empty(*specs: Spec) -> tuple[str, ...]:
+    """Return the axioms and silences that are empty by their text, in words.
+
+    Examples
+    --------
+    >>> from isolitmus.specs.language.parser import read
+    >>> always_empty(read('"Mine" empty wr & [Writer] as late acyclic wr as order', "mine"))
+    ('axiom late of mine',)
+    """
+    return tuple(
+        f"{part.what} {part.name} of {spec.name}"
+        for spec in specs
+        for part in find_empty_parts(spec)
+        if part.what in ("axiom", "silence")
+    )
 
 
 def spec_parts(*specs: Spec) -> list[SpecPart]:
@@ -222,6 +244,7 @@ class ExerciseRecord:
         self._plain: dict[tuple[str, str], _WatchedPart] = {}
         self._of_reads: dict[tuple[str, str], _WatchedPart] = {}
         self._order: list[tuple[str, str]] = []
+        self._always_empty = always_empty(*specs)
         for part in spec_parts(*specs):
             needs = names_in([part.expr], part.spec.definitions)
             into = self._plain if needs.isdisjoint(READ_BY_READ) else self._of_reads
@@ -271,14 +294,15 @@ class ExerciseRecord:
         """
         parts = self.open
         if unknown:
-            return Unexercised((), tuple(dict.fromkeys(part.name for part in parts)))
+            names_of = dict.fromkeys(part.name for part in parts)
+            return Unexercised((), tuple(names_of), always_empty=self._always_empty)
         base = {part.name for part in parts if part.kind in BASE_KINDS}
         listed = {(part.kind, part.name) for part in parts}
         names = (
             UnexercisedName(part.kind, part.name, _reasons(part, base), _is_inner(part, listed))
             for part in parts
         )
-        return Unexercised(tuple(names), (), among)
+        return Unexercised(tuple(names), (), among, self._always_empty)
 
 
 class _WatchedPart(NamedTuple):

@@ -12,7 +12,7 @@ from isolitmus.checker.render.search_results import separation_lines
 from isolitmus.checker.search.separation import ABSTRACT, TABLE
 from isolitmus.checker.search.separation import separate as ask
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
-from isolitmus.checker.universes.scope_vocabulary import scopes_that_exercise
+from isolitmus.checker.universes.scope_vocabulary import covering_scopes
 from isolitmus.cli.conversion import HISTORIES, PICTURES, TABLES, OutputForms
 from isolitmus.cli.options import (
     CERTIFICATE,
@@ -306,14 +306,10 @@ def _elsewhere(answer: Separation, inside: Scope | Literal["abstract"] | None) -
     """Yield the line with the scopes that ship and exercise what the given scope does not."""
     if not isinstance(inside, Scope):
         return
-    names = answer.unexercised.base_names
-    scopes = scopes_that_exercise(sorted(names), inside.format) if names else {}
-    said = [f"{name} in {', '.join(some)}" for name, some in scopes.items() if some]
-    if said:
-        yield (
-            f"Scope {inside.name} has no statement for these names; other scopes have:"
-            f" {'; '.join(said)}. Name one with --universe, or leave it out."
-        )
+    covering = covering_scopes(inside.format, answer.unexercised.base_names)
+    having = [f"{scope.name} ({', '.join(sorted(names))})" for scope, names in covering]
+    if having:
+        yield f"Scope {inside.name} has no statement for these; others have: {', '.join(having)}."
 
 
 def _write(answers: list[Separation], save: Path | None, certificate: Path | None) -> None:

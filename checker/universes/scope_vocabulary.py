@@ -56,8 +56,7 @@ def shipped_scope_names(name: str) -> frozenset[str]:
 def scopes_with_names(first: Scope, names: Collection[str]) -> Iterator[Scope]:
     """Yield a scope, and then the fewest that ship and exercise the names that it does not.
 
-    They are chosen greedily, when they are asked for: the most new names first, then the fewest
-    statements. Names that no scope of the format exercises are ignored.
+    The others are chosen when they are asked for (`covering_scopes`).
 
     Parameters
     ----------
@@ -75,19 +74,29 @@ def scopes_with_names(first: Scope, names: Collection[str]) -> Iterator[Scope]:
     ['table', 'altered']
     """
     yield first
-    left = frozenset(names) - shipped_scope_names(first.name)
+    left = frozenset(names) - (shipped_scope_names(first.name) if names else frozenset())
+    yield from (scope for scope, _ in covering_scopes(first.format, left))
+
+
+def covering_scopes(form: str, names: Collection[str]) -> Iterator[tuple[Scope, frozenset[str]]]:
+    """Yield few scopes of a format that ship and together exercise names, with the names of each.
+
+    They are chosen greedily: the most new names first, then the fewest statements. Names that no
+    scope exercises are ignored.
+
+    Examples
+    --------
+    >>> [(one.name, sorted(some)) for one, some in covering_scopes("delta", ["Meta", "Large"])]
+    [('altered', ['Meta'])]
+    """
+    left = frozenset(names)
     while left:
-        best = max(_others(first), key=lambda one: _gain(one, left), default=first)
-        gained = left & shipped_scope_names(best.name)
+        gains = [(one, left & shipped_scope_names(one.name)) for one in _shipped_scopes(form)]
+        best, gained = max(gains, key=lambda gain: (len(gain[1]), -len(gain[0].statements)))
         if not gained:
             return
-        yield best
+        yield best, gained
         left -= gained
-
-
-def _gain(one: Scope, left: frozenset[str]) -> tuple[int, int]:
-    """Return how much a scope adds, to compare scopes."""
-    return len(left & shipped_scope_names(one.name)), -len(one.statements)
 
 
 @cache
@@ -95,21 +104,3 @@ def _shipped_scopes(form: str) -> tuple[Scope, ...]:
     """Return the scopes of a format that ship, sorted by name."""
     scopes = (named_scope(name) for name in sorted(shipped_files("scopes")))
     return tuple(one for one in scopes if one.format == form)
-
-
-def _others(first: Scope) -> list[Scope]:
-    return [one for one in _shipped_scopes(first.format) if one.name != first.name]
-
-
-def scopes_that_exercise(names: Collection[str], form: str) -> dict[str, list[str]]:
-    """Return the scopes of a format that ship and exercise each name; none are left out.
-
-    Examples
-    --------
-    >>> scopes_that_exercise(["Meta", "Large"], "delta")
-    {'Meta': ['altered'], 'Large': []}
-    """
-    return {
-        name: [one.name for one in _shipped_scopes(form) if name in shipped_scope_names(one.name)]
-        for name in names
-    }

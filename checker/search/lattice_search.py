@@ -44,12 +44,10 @@ from isolitmus.checker.universes.abstract_solver import watch_histories
 from isolitmus.checker.universes.catalogue_histories import shipped_histories
 from isolitmus.checker.universes.exercised_names import (
     NONE_OPEN,
-    PAIR,
     ExerciseRecord,
     Unexercised,
-    watch_proposals,
-    watch_scope,
 )
+from isolitmus.checker.universes.scope_vocabulary import PAIR, watch_proposals, watch_scope
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import Disagreement, IsolitmusError, Limit

@@ -26,15 +26,17 @@ from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes.catalogue_histories import shipped_history, shipped_run
 from isolitmus.checker.universes.exercised_names import (
-    PAIR,
     ExerciseRecord,
     Unexercised,
     always_empty,
+)
+from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
+from isolitmus.checker.universes.scope_vocabulary import (
+    PAIR,
+    scopes_with_names,
     watch_proposals,
     watch_scope,
 )
-from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
-from isolitmus.checker.universes.scope_vocabulary import scopes_with_names
 from isolitmus.checker.universes.tables import Witnesses, of_format
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of

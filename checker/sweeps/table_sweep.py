@@ -22,14 +22,12 @@ from isolitmus.checker.sweeps.shard_runner import Work, count_shards, make_kerne
 from isolitmus.checker.sweeps.tally import Tallies, Tally, count_candidates, make_shards
 from isolitmus.checker.universes.exercised_names import (
     NONE_OPEN,
-    PAIR,
     ExerciseRecord,
     Unexercised,
-    watch_proposals,
-    watch_scope,
 )
 from isolitmus.checker.universes.recheck import recheck_candidate
 from isolitmus.checker.universes.schedules import ScheduledCandidate, casts, judged_orders
+from isolitmus.checker.universes.scope_vocabulary import PAIR, watch_proposals, watch_scope
 from isolitmus.checker.universes.tables import candidate, of_format
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult, about_duration, count_of
@@ -61,6 +59,8 @@ FEW = 100_000
 """Number of candidates below which a sweep uses one process."""
 SAMPLE = 3.0
 """Seconds spent on a part of a sweep to estimate the time of all of it."""
+MOST_ASKED = 3
+"""Maximal number of transactions of which a solver is asked what they exercise."""
 PACE = 5
 """Maximal number of transactions of that part; a shard of more may take minutes."""
 
@@ -381,8 +381,8 @@ def finish_sweep(work: Work, total: Tallies, seconds: float, ended: str | None =
 def _unexercised(work: Work) -> Unexercised:
     """Return the parts of the specs that no candidate of a sweep makes non-empty.
 
-    Of more than PAIR transactions the solver is asked, if it can search the scope exactly;
-    otherwise the answer is about PAIR transactions.
+    Of up to MOST_ASKED transactions the solver is asked, if it can search the scope exactly;
+    otherwise the answer is about up to PAIR transactions, and says so.
     """
     record = ExerciseRecord(*work.protocols, *work.levels)
     writers = replace(work.scope, readers=())
@@ -391,7 +391,8 @@ def _unexercised(work: Work) -> Unexercised:
         return record.result()
     make_solver = format_named(work.scope.format).solver
     solver = None if make_solver is None else make_solver()
-    if solver is None or solver.unsupported_scope(writers) is not None:
+    exact = solver is not None and solver.unsupported_scope(writers) is None
+    if solver is None or not exact or work.n > MOST_ASKED:
         pairs = f"no candidate with up to {PAIR} transactions has such a transaction or pair"
         return record.result(among=pairs)
     watch_proposals(record, solver, writers, [work.n], Budget())

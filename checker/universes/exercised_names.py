@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.judge.compiled_semantics import compile_presence
 from isolitmus.checker.judge.read_nodes import READ_BY_READ, READ_RELATIONS
-from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec, Unary
 from isolitmus.model.spec_algebra import names_in, unfold
 from isolitmus.model.vocabulary import BASE
-from isolitmus.specs.language.emptiness import find_emptiness, find_empty_parts
-from isolitmus.specs.registries import format_named
+from isolitmus.specs.files.spec_emptiness import find_emptiness, find_empty_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from isolitmus.checker.universes.tables import Candidate
-    from isolitmus.model.budget import Budget
-    from isolitmus.model.format import BuildsFrame, ScopeSolver
+    from isolitmus.model.execution import Event
+    from isolitmus.model.format import BuildsFrame
     from isolitmus.model.frame import Frame
-    from isolitmus.model.scope import Scope
 
 Kind = Literal["relation", "set", "let", "axiom", "silence"]
 BASE_KINDS = ("relation", "set")
@@ -269,11 +265,13 @@ class ExerciseRecord:
         if self._of_reads and READ_RELATIONS[0] in frame.relations:
             _look(self._of_reads, frame)
 
-    def look_at(self, candidate: Candidate, build: BuildsFrame) -> None:
-        """Note the parts that a candidate makes non-empty."""
-        frame = candidate.frame
+    def look_at(self, events: Sequence[Event], frame: Frame, build: BuildsFrame) -> None:
+        """Note the parts that a candidate makes non-empty, by its events and their graph.
+
+        The graph may lack reads as nodes; it is then built again where an open part needs them.
+        """
         if self._of_reads:
-            frame = build(candidate.events, reasons=False, reads=True)
+            frame = build(events, reasons=False, reads=True)
         self.look(frame)
 
     def exercise(self, parts: Iterable[SpecPart]) -> None:
@@ -338,44 +336,3 @@ def _reasons(part: SpecPart, empty: Collection[str]) -> tuple[str, ...]:
     nothing = {name: Binary("\\", EMPTY[Name(name).kind], EMPTY[Name(name).kind]) for name in used}
     emptied = find_emptiness(part.expr, {**definitions, **nothing})
     return () if emptied is None else tuple(used)
-
-
-PAIR = 2
-"""Number of transactions up to which the candidates of a scope are enumerated for this alone."""
-
-
-def watch_scope(record: ExerciseRecord, scope: Scope, most: int, check: Callable[[], None]) -> None:
-    """Look at the candidates of a scope with at most `most` transactions, until no part is open."""
-    form = format_named(scope.format)
-    for n in range(1, most + 1):
-        for found in candidates(scope, n, lambda _: True, check):
-            if not record.open:
-                return
-            if found is not None:
-                record.look_at(found, form.frame)
-
-
-def watch_proposals(
-    record: ExerciseRecord,
-    solver: ScopeSolver,
-    scope: Scope,
-    sizes: Iterable[int],
-    budget: Budget,
-) -> None:
-    """Ask the solver for candidates that make open parts non-empty, until it knows of none."""
-    form = format_named(scope.format)
-    for n in sizes:
-        parts = record.open
-        while parts:
-            axioms = tuple(part.emptiness for part in parts)
-            needs = names_in([axiom.expr for axiom in axioms], {})
-            empty = Spec("empty", "Empty", "", "", axioms, {}, needs=needs)
-
-            def exercises(found: Candidate, left: int = len(parts)) -> bool:
-                record.look_at(found, form.frame)
-                return len(record.open) < left
-
-            found, _ = solver.search(EVERYTHING, empty, scope, n, exercises, budget=budget)
-            if found is None:
-                break
-            parts = record.open

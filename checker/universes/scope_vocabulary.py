@@ -1,8 +1,8 @@
-"""Vocabulary of scopes: the base names that their candidates make non-empty.
+"""Vocabulary of scopes: the names that their candidates make non-empty.
 
-It is computed from the candidates with one and two transactions, which takes a tenth of a second
-for a scope that ships. A scope with more names may need three transactions for some of them: the
-vocabulary is a lower bound.
+A scope is watched by enumeration of its candidates, or by questions to a solver. Its vocabulary is
+computed from the candidates with one and two transactions, which takes a tenth of a second for a
+scope that ships. Some names may need three transactions: the vocabulary is a lower bound.
 """
 
 from __future__ import annotations
@@ -11,16 +11,62 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.judge.read_nodes import READ_BY_READ
-from isolitmus.checker.universes.exercised_names import PAIR, ExerciseRecord, watch_scope
+from isolitmus.checker.universes.exercised_names import EVERYTHING, ExerciseRecord
+from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.spec import Axiom, Bracket, Name, Spec
+from isolitmus.model.spec_algebra import names_in
 from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from isolitmus.checker.universes.tables import Candidate
+    from isolitmus.model.budget import Budget
+    from isolitmus.model.format import ScopeSolver
     from isolitmus.model.scope import Scope
+
+
+PAIR = 2
+"""Number of transactions up to which the candidates of a scope are enumerated for this alone."""
+
+
+def watch_scope(record: ExerciseRecord, scope: Scope, most: int, check: Callable[[], None]) -> None:
+    """Look at the candidates of a scope with at most `most` transactions, until no part is open."""
+    form = format_named(scope.format)
+    for n in range(1, most + 1):
+        for found in candidates(scope, n, lambda _: True, check):
+            if not record.open:
+                return
+            if found is not None:
+                record.look_at(found.events, found.frame, form.frame)
+
+
+def watch_proposals(
+    record: ExerciseRecord,
+    solver: ScopeSolver,
+    scope: Scope,
+    sizes: Iterable[int],
+    budget: Budget,
+) -> None:
+    """Ask the solver for candidates that make open parts non-empty, until it knows of none."""
+    form = format_named(scope.format)
+    for n in sizes:
+        parts = record.open
+        while parts:
+            axioms = tuple(part.emptiness for part in parts)
+            needs = names_in([axiom.expr for axiom in axioms], {})
+            empty = Spec("empty", "Empty", "", "", axioms, {}, needs=needs)
+
+            def exercises(found: Candidate, left: int = len(parts)) -> bool:
+                record.look_at(found.events, found.frame, form.frame)
+                return len(record.open) < left
+
+            found, _ = solver.search(EVERYTHING, empty, scope, n, exercises, budget=budget)
+            if found is None:
+                break
+            parts = record.open
 
 
 def scope_names(scope: Scope) -> frozenset[str]:

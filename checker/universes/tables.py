@@ -465,7 +465,7 @@ def search(
             if progress is not None and examined % 500 == 0:
                 progress(examined)
             if candidate is not None and record is not None and record.watches_reads:
-                record.look_at(candidate, build)
+                record.look_at(candidate.events, candidate.frame, build)
             if candidate is not None and accept(candidate):
                 return candidate, examined
     except Limit as limit:

@@ -406,7 +406,7 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
 
 def _warn_of_empty_parts(read: Spec) -> None:
     """Warn of each statement of a spec that is empty by its text."""
-    from isolitmus.specs.language.emptiness import find_empty_parts
+    from isolitmus.specs.files.spec_emptiness import find_empty_parts
 
     for part in find_empty_parts(read):
         warn(str(part), SpecWarning, stacklevel=4)

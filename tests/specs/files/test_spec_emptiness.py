@@ -16,8 +16,8 @@ from isolitmus.model.spec import Binary, Bracket, Fold, Name, Spec, Unary
 from isolitmus.specs import litmus, scope, spec
 from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import litmus_names
+from isolitmus.specs.files.spec_emptiness import find_emptiness, find_empty_parts
 from isolitmus.specs.files.spec_reader import read_spec
-from isolitmus.specs.language.emptiness import find_emptiness, find_empty_parts
 
 SLIP = "empty [Writer] ; rw ; [Writer] & log^-1 as late"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import ReadableRepr, first_lines
-from isolitmus.model.errors import FrameError, printable
+from isolitmus.model.errors import FrameError, UndeterminedError, printable
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.verdict import Violation
@@ -112,6 +112,24 @@ class Frame(ReadableRepr):
         """Return the pair (i, j) of a base relation with its reason."""
         reason = self.reasons.get((kind, i, j), Reason())
         return Edge(self.nodes[i], self.nodes[j], kind, reason, self.own.get(kind))
+
+    def relation(self, name: str) -> Relation:
+        """Return a relation by name.
+
+        Raises
+        ------
+        UndeterminedError
+            If the execution does not determine it.
+        KeyError
+            If frames of this kind do not have it.
+        """
+        found = self.relations.get(name)
+        if found is None and name in RELATIONS and RELATIONS[name].of == "delta-rows":
+            raise UndeterminedError(
+                f"{name} is not determined here: what was read depends on what Spark's optimizer makes"
+                " of a join or a condition; compare columns of one table with constants"
+            )
+        return self.relations[name]
 
     def term(self, name: str) -> Term:
         """Return the meaning of a base name of the frame."""

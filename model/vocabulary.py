@@ -70,6 +70,8 @@ class Term:
     """Statement about a transaction in the set, with ``{}`` for the transaction."""
     outside: str = ""
     """Statement about a transaction outside the set, with ``{}`` for the transaction."""
+    refines: str = ""
+    """Relation of which it has some of the pairs, if it is defined by that."""
 
     def __post_init__(self) -> None:
         words = (self.verb,) if self.kind == "relation" else (self.inside, self.outside)
@@ -431,6 +433,7 @@ OF_ROWS = (
         "delta-rows",
         "adds-meets-reads without the merged files of the two",
         verb="adds, apart from merged files, to what is read by",
+        refines="adds-meets-reads",
     ),
     Term(
         "removes-meets-reads-unmerged",
@@ -438,12 +441,14 @@ OF_ROWS = (
         "removes-meets-reads without the merged files of the two, and without those that the second"
         " has merged with an earlier unseen commit: it forgets that it read them",
         verb="removes, apart from merged files, a file read by",
+        refines="removes-meets-reads",
     ),
     Term(
         "removes-meets-removes-unmerged",
         "delta-rows",
         "removes-meets-removes without the merged files of the two",
         verb="removes, apart from merged files, a file removed by",
+        refines="removes-meets-removes",
     ),
     Term(
         "removes-meets-reads-unmoved",
@@ -451,12 +456,14 @@ OF_ROWS = (
         "removes-meets-reads without the files that the second compacts and to which the first gave"
         " a deletion vector (moved files), or an earlier unseen commit did",
         verb="removes, apart from moved files, a file read by",
+        refines="removes-meets-reads",
     ),
     Term(
         "removes-meets-removes-unmoved",
         "delta-rows",
         "removes-meets-removes without the moved files of the two",
         verb="removes, apart from moved files, a file removed by",
+        refines="removes-meets-removes",
     ),
     Term(
         "adds-could-match-reads",
@@ -464,12 +471,14 @@ OF_ROWS = (
         "adds-meets-reads without the added files whose statistics exclude every recorded read of"
         " the second",
         verb="adds a file that could match what is read by",
+        refines="adds-meets-reads",
     ),
     Term(
         "adds-could-match-reads-unmerged",
         "delta-rows",
         "adds-could-match-reads without the merged files of the two",
         verb="adds, apart from merged files, a file that could match what is read by",
+        refines="adds-could-match-reads",
     ),
     Term(
         "adds-match-reads",
@@ -477,12 +486,14 @@ OF_ROWS = (
         "adds-could-match-reads, and some row of these files satisfies a recorded read of the"
         " second",
         verb="adds a file with a row that matches what is read by",
+        refines="adds-could-match-reads",
     ),
     Term(
         "adds-match-reads-unmerged",
         "delta-rows",
         "adds-match-reads without the merged files of the two",
         verb="adds, apart from merged files, a file with a row that matches what is read by",
+        refines="adds-match-reads",
     ),
     Term(
         "removes-could-match-reads",

@@ -268,6 +268,25 @@ def versions_apart(events: Sequence[Event]) -> dict[str, list[tuple[int, int]]]:
     return {name: list(own) for name, own in pairs.items()}
 
 
+def overlaps(events: Sequence[Event]) -> Iterator[tuple[int, int, Overlap]]:
+    """Yield each pair of commits to one table; a loser is rebased in the order of the log."""
+    order = sorted(range(len(events)), key=lambda k: events[k].version or 0)
+    for j, loser in enumerate(events):
+        reads = loser.effect.footprint
+        if reads is None:
+            continue
+        rebase = Rebase(loser.effect)
+        for i in order:
+            winner = events[i]
+            wrote = winner.effect.footprint
+            if i == j or wrote is None or wrote.table != reads.table:
+                continue
+            before = loser.version is None or (winner.version or 0) < loser.version
+            met = before and loser.missed(winner)
+            files = (rebase if met else Rebase(loser.effect)).reconcile(winner.effect)
+            yield i, j, Overlap(winner.effect, loser.effect, *files)
+
+
 class _DeltaPairs:
     def __init__(self, events: Sequence[Event], builder: FrameBuilder) -> None:
         self.events = events
@@ -357,7 +376,7 @@ class _DeltaPairs:
         """
         pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in OVERLAPS}
         undetermined: set[str] = set()
-        for i, j, overlap in self.overlaps():
+        for i, j, overlap in overlaps(self.events):
             for name, holds in overlap_relations(overlap).items():
                 if holds is None:
                     undetermined.add(name)
@@ -370,24 +389,6 @@ class _DeltaPairs:
             for i, j in pairs[name]:
                 a, b = self.events[i], self.events[j]
                 self.builder.add(name, i, j, name, first=a.name, second=b.name)
-
-    def overlaps(self) -> Iterator[tuple[int, int, Overlap]]:
-        """Yield each pair of commits to one table; a loser is rebased in the order of the log."""
-        order = sorted(range(len(self.events)), key=lambda k: self.events[k].version or 0)
-        for j, loser in enumerate(self.events):
-            reads = loser.effect.footprint
-            if reads is None:
-                continue
-            rebase = Rebase(loser.effect)
-            for i in order:
-                winner = self.events[i]
-                wrote = winner.effect.footprint
-                if i == j or wrote is None or wrote.table != reads.table:
-                    continue
-                before = loser.version is None or (winner.version or 0) < loser.version
-                met = before and loser.missed(winner)
-                files = (rebase if met else Rebase(loser.effect)).reconcile(winner.effect)
-                yield i, j, Overlap(winner.effect, loser.effect, *files)
 
     def added(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
         """Add the overlap of files that the winner added with the loser's read set."""

@@ -91,7 +91,7 @@ class BitsetAlgebra:
     frame: Frame
 
     def relation(self, name: str) -> Relation:
-        return self.frame.relations[name]
+        return self.frame.relation(name)
 
     def members(self, name: str) -> int:
         return self.frame.sets[name]

@@ -45,8 +45,9 @@ from isolitmus.checker.prove.formula_semantics import (
     spec_formula,
 )
 from isolitmus.checker.prove.premises import EVERY_VERSION_READ, PREMISES
+from isolitmus.checker.prove.row_level_premises import ROW_LEVEL_PREMISES
 from isolitmus.model.spec import Fold
-from isolitmus.model.vocabulary import SETS
+from isolitmus.model.vocabulary import SETS, relations_of
 
 if TYPE_CHECKING:
     from isolitmus.checker.prove.formula_semantics import Domain
@@ -60,6 +61,9 @@ FILES = frozenset({"read-files", "files"})
 DEFINITIONS = frozenset({"definitions"})
 ROWS = frozenset({"read-before-written", "born-once"})
 PREDICATES = frozenset({"read-predicates", "rows", "blind", "compactions", "backfills", "metadata"})
+BELOW_FILES = frozenset(
+    {"removed-rows", "removed-positions", "vectors", "merged-files", "moved-files", "compactions"}
+)
 WRITTEN = frozenset({"something-written"})
 
 
@@ -79,7 +83,13 @@ class Question:
     @property
     def premises(self) -> tuple[Premise, ...]:
         """Premises that may be assumed."""
-        return PREMISES + (EVERY_VERSION_READ if self.every_version_read else ())
+        below = ROW_LEVEL_PREMISES if self.below_files else ()
+        return PREMISES + below + (EVERY_VERSION_READ if self.every_version_read else ())
+
+    @property
+    def below_files(self) -> bool:
+        """True if the first spec looks below the level of files."""
+        return not self.a.needs.isdisjoint(relations_of("delta-rows"))
 
 
 class Theory:
@@ -135,6 +145,9 @@ def arguments(question: Question) -> list[list[Lemma]]:
     if not orders:
         first = [_as_defined(), _as_read(), _saw_what_it_wrote()]
         tools = PLAIN | ROWS | PREDICATES
+        if question.below_files:
+            first[1] = _as_first_read()
+            tools |= {"written-rows"}
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
         first = [_next_is_first(), *(lemma(orders[0]) for lemma in of_order)]
@@ -266,6 +279,35 @@ def _as_read() -> Lemma:
 
     words = "no writer commits without seeing a concurrent write of a row that it read"
     return Lemma("as-it-was-read", words, FILES, claim, claim, helps=True)
+
+
+def _as_first_read() -> Lemma:
+    """Return the lemma that writers see the first write of a row that they read.
+
+    Rules below the level of files know the row by its values, which only that write found.
+    """
+
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3 = tables.z3
+        return tables.domain.forall(
+            (T, T, PREDICATE, ROW),
+            lambda i, j, p, x: z3.Implies(
+                z3.And(
+                    tables.writer(j),
+                    tables.matches(j, p, x, tables.read(j)),
+                    tables.first(i, x, tables.read(j)),
+                    tables.relation("unseen")(i, j),
+                ),
+                False,
+            ),
+        )
+
+    words = (
+        "no writer commits without seeing the first concurrent write of a row that it read, and so"
+        " any"
+    )
+    return Lemma("as-it-was-read", words, FILES | BELOW_FILES, claim, _as_read().claim, helps=True)
 
 
 def _saw_what_it_wrote() -> Lemma:

@@ -12,7 +12,8 @@ The vocabulary of tables follows the definitions of ``checker.execution.frame`` 
 * the rows that it wrote, and whether it created them;
 * whether a row, as it is in a version, matches a predicate by which a transaction read;
 * the row that stands for the definition of the table, its columns and constraints;
-* the files that hold a row in a version, and those that a transaction recorded as read or removed.
+* the files that hold a row in a version, and those that a transaction recorded as read, removed,
+  gave a deletion vector, or merged with another transaction.
 
 A name that is not defined here (such as ``adds-meets-reads`` or ``Blind``) is primitive, too, and
 known only by the premises.
@@ -359,6 +360,8 @@ class TableVocabulary:
         self.holds = self._function("holds", FILE, ROW, VERSION)
         self.read_file = self._function("read file", TRANSACTION, FILE)
         self.removes = self._function("removes", TRANSACTION, FILE)
+        self.marks = self._function("marks", TRANSACTION, FILE)
+        self.merges = self._function("merges", TRANSACTION, TRANSACTION, FILE)
         self.first = self._function("first after", TRANSACTION, ROW, VERSION)
         self.last = self._function("last until", TRANSACTION, ROW, VERSION)
         self.created = self._function("creates", TRANSACTION, ROW)

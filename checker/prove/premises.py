@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.delta.frame import delta_frame
+from isolitmus.checker.delta.frame import delta_frame, overlaps
 from isolitmus.checker.delta.metadata_changes import add_definition_reads, definition_item
+from isolitmus.checker.delta.row_overlaps import marked_files
 from isolitmus.checker.prove.formula_semantics import (
     FILE,
     PREDICATE,
@@ -77,7 +78,7 @@ def _committed(t: TableVocabulary) -> Z3Expr:
     )
 
 
-def _tracked(t: TableVocabulary, j: Z3Expr, x: Z3Expr) -> Z3Expr:
+def tracked_read(t: TableVocabulary, j: Z3Expr, x: Z3Expr) -> Z3Expr:
     """Return the formula that a row, if a writer read it, must be recorded as read."""
     return t.z3.And(t.writer(j), t.z3.Not(t.members("Large")(j)), t.z3.Not(t.definition(x)))
 
@@ -87,7 +88,7 @@ def _read_files(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, PREDICATE, ROW),
         lambda j, p, x: t.z3.Implies(
-            t.z3.And(_tracked(t, j, x), t.matches(j, p, x, t.read(j))),
+            t.z3.And(tracked_read(t, j, x), t.matches(j, p, x, t.read(j))),
             t.domain.exists(
                 (FILE,),
                 lambda f: t.z3.And(
@@ -103,7 +104,9 @@ def _read_predicates(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall(
         (T, T, PREDICATE, ROW),
         lambda i, j, p, x: t.z3.Implies(
-            t.z3.And(_tracked(t, j, x), i != j, t.writes(i, x), t.matches(j, p, x, t.version(i))),
+            t.z3.And(
+                tracked_read(t, j, x), i != j, t.writes(i, x), t.matches(j, p, x, t.version(i))
+            ),
             t.relation("adds-meets-reads")(i, j),
         ),
     )
@@ -449,6 +452,7 @@ class _Executed:
         self.rows = [{row.id: widen_row(row.values, width) for _, row in rows} for rows in stored]
         self.files = [{(path, row.id) for path, row in rows} for rows in stored]
         self.written = [{w.id: w for w in event.effect.writes} for event in self.events]
+        self.merged = {(i, j): pair.merged.now for i, j, pair in overlaps(self.events)}
         self.items = {definition_item(table) for table in done.states[-1]}
         reads = [len(event.effect.reads) for event in self.events]
         self.domain = _Ranges(
@@ -484,7 +488,9 @@ class _Executed:
         return lambda i: bool(self.frame.sets[name] >> i & 1)
 
     def relation(self, name: str) -> Callable[[int, int], bool]:
-        return lambda i, j: bool(self.frame.relations[name].rows[i] >> j & 1)
+        """Return the pairs of a relation; none if the execution leaves some undetermined."""
+        found = self.frame.relations.get(name)
+        return lambda i, j: found is not None and bool(found.rows[i] >> j & 1)
 
     def definition(self, x: str) -> bool:
         return x in self.items
@@ -515,6 +521,21 @@ class _Executed:
     def removes(self, i: int, f: str) -> bool:
         footprint = self.footprint(i)
         return footprint is not None and f in footprint.removes
+
+    def marks(self, i: int, f: str) -> bool:
+        return f in marked_files(self.events[i].effect)
+
+    def merges(self, i: int, j: int, f: str) -> bool:
+        return f in self.merged.get((i, j), ())
+
+    def first(self, k: int, x: str, n: int) -> bool:
+        """Return whether k is the first to write row x after version n."""
+        earlier = (m for m in range(len(self.events)) if n < self.version(m) < self.version(k))
+        return (
+            self.writes(k, x)
+            and n < self.version(k)
+            and not any(self.writes(m, x) for m in earlier)
+        )
 
     def there(self, x: str, n: int) -> bool:
         return x in self.rows[n] if 0 <= n < len(self.rows) else False

@@ -33,7 +33,7 @@ from isolitmus.checker.solver.refutation import Refutation
 from isolitmus.checker.solver.smt import ask_solver as answer_of
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import ReadableRepr, first_lines
-from isolitmus.model.errors import Disagreement, Limit
+from isolitmus.model.errors import Disagreement, Limit, UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs.files.catalogue import litmus, litmus_names
 
@@ -469,9 +469,12 @@ def outside_tests(question: Question, premises: Sequence[Premise]) -> tuple[Outs
         test = litmus(name)
         if not isinstance(test, Litmus) or test.raw or unfit_table(test, question.a):
             continue
-        done = execute(test, question.a)
-        seen = delta_frame([event for event in done.events if not event.aborted], reasons=False)
-        fails = admits(seen) and not permits(seen)
+        try:
+            done = execute(test, question.a)
+            seen = delta_frame([event for event in done.events if not event.aborted], reasons=False)
+            fails = admits(seen) and not permits(seen)
+        except UndeterminedError:
+            continue  # what the first spec looks at is not determined here
         why = ["spans several tables"] if len(test.tables) > 1 else []
         if not why:
             why = [p.outside or f"breaks {p.name}" for p in find_violated_premises(done, premises)]

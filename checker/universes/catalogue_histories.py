@@ -21,7 +21,7 @@ from isolitmus.checker.execution.serial_orders import explain_serially
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.judge.read_nodes import needs_reads
-from isolitmus.model.errors import Refused
+from isolitmus.model.errors import Refused, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed, Forbidden
@@ -136,13 +136,12 @@ def shipped_run(
             continue
         try:
             execution = execute(test, a)
-        # For example for table hints.
-        except Refused:
+            seen = frame(execution.events)
+            refused = any(event.aborted for event in execution.events) or not admits(seen)
+        # For example for table hints, or where a relation is not determined.
+        except (Refused, UndeterminedError):
             continue
-        if any(event.aborted for event in execution.events):
-            continue
-        seen = frame(execution.events)
-        if admits(seen) and not permits(seen):
+        if not refused and not permits(seen):
             verdict = judge_execution(execution, b)
             serial = explain_serially(test, observed_run(test, execution, a.name))
             if isinstance(verdict, Forbidden) and (serial.unexplained or not unexplained):

@@ -89,7 +89,11 @@ Changed
     @property
     def words(self) -> str:
         """The names in one sentence without its full stop; empty if all parts were exercised."""
-        own = dict.fromkeys(part.name for part in self.names if not part.because)
+        own = dict.fromkeys(
+            f"{part.name} (always {refined})" if (refined := _refined(part.name)) else part.name
+            for part in self.names
+            if not part.because
+        )
         derived = dict.fromkeys(
             part.name for part in self.names if part.because and not part.is_inner
         )
@@ -186,7 +190,7 @@ def spec_parts(*specs: Spec) -> list[SpecPart]:
     order = {name: place for place, name in enumerate(BASE)}
     for spec in specs:
         for name in sorted(spec.needs, key=lambda name: (order.get(name, len(order)), name)):
-            put("set" if name[0].isupper() else "relation", name, Name(name), spec)
+            put("set" if name[0].isupper() else "relation", name, _presence(name), spec)
     for spec in specs:
         statements = (*spec.axioms, *spec.silences, *spec.labels)
         for name in _used_definitions(spec, [statement.expr for statement in statements]):
@@ -202,6 +206,20 @@ def spec_parts(*specs: Spec) -> list[SpecPart]:
         for part in found
         if part.kind in BASE_KINDS or find_emptiness(part.expr, part.spec.definitions) is None
     ]
+
+
+def _refined(name: str) -> str:
+    """Return the relation that a base name refines; empty if it refines none."""
+    return BASE[name].refines if name in BASE else ""
+
+
+def _presence(name: str) -> CatExpr:
+    """Return the expression that a candidate makes non-empty if it exercises a base name.
+
+    A relation that refines another one says something only where it lacks a pair of that one.
+    """
+    refined = _refined(name)
+    return Binary("\\", Name(refined), Name(name)) if refined else Name(name)
 
 
 def _used_definitions(spec: Spec, exprs: Iterable[CatExpr]) -> list[str]:
@@ -294,7 +312,7 @@ class ExerciseRecord:
         if unknown:
             names_of = dict.fromkeys(part.name for part in parts)
             return Unexercised((), tuple(names_of), always_empty=self._always_empty)
-        base = {part.name for part in parts if part.kind in BASE_KINDS}
+        base = {p.name for p in parts if p.kind in BASE_KINDS and not _refined(p.name)}
         listed = {(part.kind, part.name) for part in parts}
         names = (
             UnexercisedName(part.kind, part.name, _reasons(part, base), _is_inner(part, listed))

@@ -333,17 +333,17 @@ def _spec_warnings() -> Iterator[None]:
     """Print each warning about a spec once on standard error, while the context lasts."""
     printed: set[str] = set()
 
-    def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         from isolitmus.cli.output import warn
 
         if not issubclass(category, SpecWarning):
-            usual(message, category, *place)
+            usual(message, category, *place, **more)
         elif str(message) not in printed:
             printed.add(str(message))
             warn(f"warning: {message}")
 
     with warnings.catch_warnings():
-        usual: Any = warnings.showwarning
+        usual = warnings.showwarning
         warnings.simplefilter("always", SpecWarning)
         warnings.showwarning = show
         yield

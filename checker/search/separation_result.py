@@ -97,6 +97,9 @@ class Separation(TextResult, PageResult, GraphResult):
 
     def followed_by(self, other: Separation) -> Separation:
         """Return the answer of a search that found nothing, and went on in another scope."""
+        silent = None
+        if self.silent is not None and other.silent is not None:
+            silent = self.silent + other.silent
         bound = f"{self.bound}, and {other.bound}"
         if other.found:
             bound = f"no counterexample with {self.bound}; then {other.bound}"
@@ -108,7 +111,7 @@ class Separation(TextResult, PageResult, GraphResult):
             seconds=self.seconds + other.seconds,
             by=self.by if self.by == other.by else "exhaustive",
             assumptions=tuple(dict.fromkeys((*self.assumptions, *other.assumptions))),
-            silent=None if None in (self.silent, other.silent) else self.silent + other.silent,
+            silent=silent,
             beside=self.beside,
             is_beside_larger=self.is_beside_larger,
             unexercised=self.unexercised.within(other.unexercised),

@@ -192,8 +192,10 @@ def spec_parts(*specs: Spec) -> list[SpecPart]:
         for name in sorted(spec.needs, key=lambda name: (order.get(name, len(order)), name)):
             put("set" if name[0].isupper() else "relation", name, _presence(name), spec)
     for spec in specs:
-        statements = (*spec.axioms, *spec.silences, *spec.labels)
-        for name in _used_definitions(spec, [statement.expr for statement in statements]):
+        exprs = [axiom.expr for axiom in spec.axioms]
+        exprs += [silence.expr for silence in spec.silences]
+        exprs += [label.expr for label in spec.labels]
+        for name in _used_definitions(spec, exprs):
             put("let", name, spec.definitions[name], spec)
     for spec in specs:
         for axiom in spec.axioms:
@@ -337,12 +339,9 @@ def _is_inner(part: SpecPart, listed: Collection[tuple[str, str]]) -> bool:
     if part.kind != "let":
         return False
     spec = part.spec
-    users = [("axiom", one) for one in spec.axioms] + [("silence", one) for one in spec.silences]
-    return all(
-        (kind, statement.name) in listed
-        for kind, statement in users
-        if part.name in _used_definitions(spec, [statement.expr])
-    )
+    users = [(("axiom", axiom.name), axiom.expr) for axiom in spec.axioms]
+    users += [(("silence", silence.name), silence.expr) for silence in spec.silences]
+    return all(key in listed for key, expr in users if part.name in _used_definitions(spec, [expr]))
 
 
 def _reasons(part: SpecPart, empty: Collection[str]) -> tuple[str, ...]:

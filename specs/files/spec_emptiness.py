@@ -261,14 +261,17 @@ class _Facts:
 
     def relation(self, name: str) -> RelationFacts:
         operations = self._kinds_in[OPERATION]
-        ends = [self.everything, self.everything]
+        sources = targets = self.everything
         if name in ENDS:
-            ends = [operations if end else self.everything & ~operations for end in ENDS[name]]
-        base = Name(name)
+            sources, targets = (
+                operations if is_operation else self.everything & ~operations
+                for is_operation in ENDS[name]
+            )
+        base: CatExpr = Name(name)
+        own = frozenset({base})
         return RelationFacts(
-            base, *ends, irreflexive=name in IRREFLEXIVE,
-            ahead=frozenset({ORDERS[name]} if name in ORDERS else ()),
-            within=frozenset({base}), contains=frozenset({base}),
+            base, sources, targets, irreflexive=name in IRREFLEXIVE,
+            ahead=frozenset({ORDERS[name]} if name in ORDERS else ()), within=own, contains=own,
         )  # fmt: skip
 
     def members(self, name: str) -> SetFacts:

@@ -126,8 +126,8 @@ class Frame(ReadableRepr):
         found = self.relations.get(name)
         if found is None and name in RELATIONS and RELATIONS[name].of == "delta-rows":
             raise UndeterminedError(
-                f"{name} is not determined here: what was read depends on what Spark's optimizer makes"
-                " of a join or a condition; compare columns of one table with constants"
+                f"{name} is not determined here: what was read depends on what Spark's optimizer"
+                " makes of a join or a condition; compare columns of one table with constants"
             )
         return self.relations[name]
 

@@ -15,6 +15,7 @@ from isolitmus.checker.universes.exercised_names import EVERYTHING, ExerciseReco
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.spec import Axiom, Bracket, Name, Spec
 from isolitmus.model.spec_algebra import names_in
+from isolitmus.model.vocabulary import relations_of
 from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.registries import format_named
@@ -100,9 +101,10 @@ def shipped_scope_names(name: str) -> frozenset[str]:
 
 
 def scopes_with_names(first: Scope, names: Collection[str]) -> Iterator[Scope]:
-    """Yield a scope, and then the fewest that ship and exercise the names that it does not.
+    """Yield a scope, and then those that ship and exercise the names that it does not.
 
-    The others are chosen when they are asked for (`covering_scopes`).
+    The fewest are chosen (`covering_scopes`), when they are asked for. Names below the level of
+    files concern every statement that shares a file: for these, all scopes that exercise one.
 
     Parameters
     ----------
@@ -121,6 +123,14 @@ def scopes_with_names(first: Scope, names: Collection[str]) -> Iterator[Scope]:
     """
     yield first
     left = frozenset(names) - (shipped_scope_names(first.name) if names else frozenset())
+    below = left.intersection(relations_of("delta-rows"))
+    row_level = [
+        scope
+        for scope in (_shipped_scopes(first.format) if below else ())
+        if below & shipped_scope_names(scope.name)
+    ]
+    yield from sorted(row_level, key=lambda scope: len(scope.statements))
+    left = left.difference(*(shipped_scope_names(scope.name) for scope in row_level))
     yield from (scope for scope, _ in covering_scopes(first.format, left))
 
 

@@ -27,15 +27,14 @@ T = TRANSACTION
 SCOPE = "with tracked reads only"
 OUTSIDE = "has an untracked read"
 
-WRITTEN_ROWS = (
-    "adds-meets-reads-unmerged",
-    "adds-could-match-reads",
-    "adds-could-match-reads-unmerged",
-    "adds-match-reads",
-    "adds-match-reads-unmerged",
-    "added-rows-match-reads",
-)
+BY_ROWS = ("adds-could-match-reads", "adds-match-reads", "added-rows-match-reads")
 """Relations that hold if the first wrote a row that matches a read of the second."""
+IN_NEW_FILES = (
+    "adds-meets-reads-unmerged",
+    "adds-could-match-reads-unmerged",
+    "adds-match-reads-unmerged",
+)
+"""The same, if the row is not in a merged file."""
 
 
 def _written_rows(t: TableVocabulary) -> Z3Expr:
@@ -43,7 +42,9 @@ def _written_rows(t: TableVocabulary) -> Z3Expr:
 
     def meets(i: Z3Expr, j: Z3Expr, p: Z3Expr, x: Z3Expr) -> Z3Expr:
         written = t.z3.And(t.writes(i, x), t.matches(j, p, x, t.version(i)))
-        every = [t.relation(name)(i, j) for name in WRITTEN_ROWS]
+        restored = t.z3.And(t.members("Large")(i), t.relation("merges-vectors")(i, j))
+        every = [t.relation(name)(i, j) for name in BY_ROWS]
+        every += [t.z3.Or(t.relation(name)(i, j), restored) for name in IN_NEW_FILES]
         return t.z3.Implies(t.z3.And(tracked_read(t, j, x), i != j, written), t.z3.And(*every))
 
     return t.domain.forall((T, T, PREDICATE, ROW), meets)
@@ -141,8 +142,9 @@ def _moved_files(t: TableVocabulary) -> Z3Expr:
 ROW_LEVEL_PREMISES = (
     Premise(
         "written-rows",
-        "a file with a new or changed row that matches a read of a writer (not a RESTORE) is a new"
-        " file, and neither its statistics nor its rows exclude the read as it was recorded",
+        "a file with a new or changed row that matches a read of a writer (not a RESTORE) is no"
+        " merged file, unless a RESTORE brought the row back, and neither its statistics nor its"
+        " rows exclude the read as it was recorded",
         _written_rows,
         SCOPE,
         OUTSIDE,

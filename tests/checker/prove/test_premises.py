@@ -4,10 +4,15 @@ hold, but where a client does what their sentences except.
 
 import pytest
 from hypothesis import given
+from vector_tests import ON_VECTORS
 
+from isolitmus.checker.delta.row_overlaps import OVERLAPS
 from isolitmus.checker.execution.commit_loop import execute, judge_execution, unfit_table
+from isolitmus.checker.prove import premises
 from isolitmus.checker.prove.premises import PREMISES, find_violated_premises
+from isolitmus.checker.prove.row_level_premises import ROW_LEVEL_PREMISES
 from isolitmus.checker.strategies import litmus_tests
+from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.litmus import Litmus
 from isolitmus.specs import level, litmus, protocol
 from isolitmus.specs.files import catalogue
@@ -114,6 +119,73 @@ def test_theorem_5_needs_that_empty_commits_are_not_recorded():
     done = execute(recorded, protocol("delta-serializable"))
     assert [event.version for event in done.events] == [1, 2]
     assert judge_execution(done, level("log-serializable")).violations
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["case-1-values-serializable", "case-2-serializable", "case-2-repaired-write-serializable",
+     "case-4-serializable"],
+)  # fmt: skip
+@given(test=ON_VECTORS)
+def test_premises_hold_of_tables_with_vectors(name, test):
+    try:
+        done = execute(test, protocol(name))
+    except IsolitmusError:
+        return
+    assert not find_violated_premises(done, PREMISES + ROW_LEVEL_PREMISES)
+
+
+ONE_FILE = """
+title    = "A merge and a compaction that have not seen an update of their file"
+schedule = "{steps}"
+
+[table]
+columns    = "id INT"
+properties = {{ "delta.enableDeletionVectors" = "true" }}
+init       = ["INSERT INTO t VALUES (1), (2), (3)", "INSERT INTO t VALUES (11), (12)"]
+
+[transactions]
+update   = "UPDATE t SET id = 3 WHERE id = 1"
+merge    = "MERGE INTO t USING (SELECT id FROM t WHERE id = 1) AS s ON t.id = s.id + 2 WHEN MATCHED THEN DELETE"
+optimize = "OPTIMIZE t"
+last     = "DELETE FROM t WHERE id = 12"
+"""
+OVERLAPPING = "merge.start optimize.start update merge.commit optimize.commit last"
+IN_TURN = "merge update optimize last"
+
+
+@pytest.mark.parametrize(
+    ("premise", "lacking"),
+    [
+        ("written-rows", ["added-rows-match-reads"]),
+        ("removed-rows", ["removed-rows-match-reads"]),
+        ("removed-positions", ["removes-read-row"]),
+        ("merged-files", ["removes-meets-removes-unmerged"]),
+        ("moved-files", ["removes-meets-reads-unmoved", "removes-meets-removes-unmoved"]),
+    ],
+)
+def test_a_premise_is_violated_if_a_relation_lacks_its_pairs(premise, lacking, monkeypatch):
+    test = read_litmus(ONE_FILE.format(steps=OVERLAPPING), "one-file")
+    assert not find_violated_premises(execute(test), ROW_LEVEL_PREMISES)
+    for relation in lacking:
+        monkeypatch.setitem(OVERLAPS, relation, lambda _: False)
+    found = find_violated_premises(execute(test), ROW_LEVEL_PREMISES)
+    assert [broken.name for broken in found] == [premise]
+
+
+def test_a_row_stays_in_its_path_unless_the_file_is_removed_for_good(monkeypatch):
+    """A compaction moves it: that it gave the file a vector would be false."""
+
+    class EveryFile:
+        def __contains__(self, _):
+            return True
+
+    done = execute(read_litmus(ONE_FILE.format(steps=IN_TURN), "in-turn"))
+    assert not find_violated_premises(done, ROW_LEVEL_PREMISES)
+    monkeypatch.setattr(premises, "marked_files", lambda _: EveryFile())
+    found = find_violated_premises(done, ROW_LEVEL_PREMISES)
+    assert [broken.name for broken in found] == ["vectors"]
 
 
 @pytest.mark.slow

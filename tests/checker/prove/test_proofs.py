@@ -24,6 +24,9 @@ PROOFS = {
     "corollary-6b": Question(spec("delta-write-serializable-repaired"), spec("write-serializable")),
     "theorem-2": Question(spec("serializable"), spec("log-serializable"), every_version_read=True),
     "delta-snapshot": Question(spec("delta-snapshot-isolation"), spec("snapshot-isolation")),
+    "case-1": Question(spec("case-1-values-serializable"), spec("log-serializable")),
+    "case-2-repaired": Question(spec("case-2-repaired-serializable"), spec("log-serializable")),
+    "case-4": Question(spec("case-4-serializable"), spec("log-serializable")),
 }
 PREMISE_NAMES = {
     "theorem-5": (
@@ -42,6 +45,18 @@ PREMISE_NAMES = {
     "theorem-2": "gapless something-written readers",
     "delta-snapshot": (
         "snapshot sessions committed definitions read-files files read-before-written born-once"
+    ),
+    "case-1": (
+        "snapshot put-if-absent committed definitions read-files files rows read-before-written"
+        " born-once compactions backfills written-rows"
+    ),
+    "case-2-repaired": (
+        "snapshot put-if-absent committed definitions read-files rows compactions backfills"
+        " written-rows removed-rows vectors merged-files"
+    ),
+    "case-4": (
+        "snapshot put-if-absent committed definitions read-files read-predicates rows compactions"
+        " backfills vectors moved-files"
     ),
 }
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]

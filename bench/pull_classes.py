@@ -28,9 +28,9 @@ from pathlib import Path
 
 import pyspark
 
+from isolitmus.conformance.class_folder import MANIFEST, delta_jars
 from isolitmus.conformance.delta.session import PACKAGES
 from isolitmus.conformance.java import find_java
-from isolitmus.conformance.class_folder import MANIFEST, delta_jars
 from isolitmus.model.errors import IsolitmusError
 
 DELTA = "delta-io/delta"
@@ -180,20 +180,14 @@ def merge_file(ours: bytes, base: bytes, theirs: bytes, what: str) -> bytes:
     if conflicts:
         raise Failed(
             f"{what}: conflict with the release or an earlier pull request at line"
-            f" {', '.join(map(str, conflicts))} of the merged file; build these pull requests apart,"
-            " or merge them by hand into a branch of a fork"
+            f" {', '.join(map(str, conflicts))} of the merged file; build these pull requests"
+            " apart, or merge them by hand into a branch of a fork"
         )
     return merged
 
 
 def registered_confs(text: str) -> set[str]:
-    """Return the confs that the text of ``CONFS`` registers.
-
-    Examples
-    --------
-    >>> registered_confs('val A =\\n  buildConf("a.enabled")\\n    .internal()')
-    {'spark.databricks.delta.a.enabled'}
-    """
+    """Return the confs that the text of ``CONFS`` registers."""
     return {
         found["key"] if found["builder"].startswith("SQLConf") else PREFIX + found["key"]
         for found in CONF.finditer(text)
@@ -291,8 +285,8 @@ def main() -> None:
         files = build_folder(repositories[DELTA], given.release, pulls, jars, given.out)
     except (Failed, IsolitmusError) as error:
         sys.exit(f"pull_classes: {error}")
-    print(f"{given.out}: Delta {given.release} with {', '.join(map(str, pulls))}")
-    print("\n".join(f"  {path}" for path in files))
+    lines = [f"{given.out}: Delta {given.release} with {', '.join(map(str, pulls))}"]
+    sys.stdout.write("\n".join([*lines, *(f"  {path}" for path in files)]) + "\n")
 
 
 if __name__ == "__main__":

@@ -18,10 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-from proposal_runs import ProposalRun, add_proposal_runs
-
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.universes.tables import Candidate, candidates, of_format
@@ -33,6 +29,9 @@ from isolitmus.model.scope import Scope
 from isolitmus.model.spec import Spec
 from isolitmus.specs import protocol
 from isolitmus.specs.files.catalogue import scope as read_scope
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from proposal_runs import ProposalRun, add_proposal_runs
 
 SOURCE = "Candidate of the scope {}"
 LEAST_ABORTED = 1 / 4
@@ -69,9 +68,13 @@ def named_candidates(scope: Scope, sizes: Sequence[int]) -> Iterator[tuple[str, 
 
 
 def choose(
-    scope: Scope, sizes: Sequence[int], spec: Spec, released: Spec, count: int, seed: int
+    scope: Scope, sizes: Sequence[int], specs: tuple[Spec, Spec], count: int, seed: int
 ) -> Choice:
-    """Return the histories to replay; more than ``count`` of a kind are drawn by the seed."""
+    """Return the histories to replay; if there are more than ``count``, the seed draws.
+
+    ``specs`` are the protocol and the released rule.
+    """
+    spec, released = specs
     allowed, allowed_before = admits(spec, scope), admits(released, scope)
     kinds: dict[tuple[bool, bool], list[Litmus]] = {
         (now, before): [] for now in (False, True) for before in (False, True)
@@ -93,6 +96,12 @@ def choose(
     return Choice(gained, draw.sample(aborted, min(len(aborted), left)), lost, counts)
 
 
+def tell(*lines: str) -> None:
+    """Print lines at once: a replay takes minutes."""
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
 def replay_all(
     engine: str, tests: Sequence[Litmus], spec: Spec, at_once: int | None
 ) -> tuple[list[ProposalRun], list[str]]:
@@ -107,9 +116,9 @@ def replay_all(
                 found = runs[-1].differences(spec)
             if found:
                 wrong.append(test.name)
-                print("\n".join([str(test), *found, ""]), flush=True)
+                tell(str(test), *found, "")
             if number % 20 == 0:
-                print(f"{number}/{len(tests)}, {len(wrong)} mismatches", file=sys.stderr)
+                sys.stderr.write(f"{number}/{len(tests)}, {len(wrong)} mismatches\n")
     return runs, wrong
 
 
@@ -131,15 +140,15 @@ def main() -> None:
         usual = next((name for name, known in PROTOCOLS.items() if known == level), None)
         released = protocol(given.released or usual or "delta-serializable")
         sizes = [int(n) for n in given.transactions.split(",")]
-        chosen = choose(scope, sizes, spec, released, given.count, given.seed)
-        print(chosen.counts)
+        chosen = choose(scope, sizes, (spec, released), given.count, given.seed)
+        tell(chosen.counts)
         tests = [*chosen.gained, *chosen.lost, *chosen.aborted]
         start = perf_counter()
         runs, wrong = replay_all(f"delta:{given.folder}", tests, spec, given.at_once)
     except (IsolitmusError, UndeterminedError) as error:
         sys.exit(f"replay_proposal: {error}")
     version = runs[0].observed.run.engine_version if runs else "nothing"
-    print(
+    tell(
         f"{len(tests)} histories replayed on {version} in {perf_counter() - start:.0f} s:"
         f" {len(chosen.gained)} gained, {len(chosen.lost)} lost, {len(chosen.aborted)} aborted;"
         f" {len(tests) - len(wrong)} as the model predicts, {len(wrong)} mismatches"

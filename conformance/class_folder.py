@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolitmus.conformance.delta.session import PACKAGES
-from isolitmus.model.errors import EngineUnavailable, LitmusError, SpecError, near
 from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import EngineUnavailable, LitmusError, SpecError, near
 from isolitmus.specs.disk.input_files import read_text
 from isolitmus.specs.files.toml_reader import Node, Source
 

@@ -27,7 +27,6 @@ from isolitmus.model.errors import (
     EngineFailed,
     EngineUnavailable,
     SpecError,
-    UnknownName,
     brief,
     near,
 )
@@ -203,7 +202,7 @@ class PatchedDelta:
         for path in self._folder.classes():
             name = path.removesuffix(".class").replace("/", ".")
             try:
-                java.forName(name, False, loader).getDeclaredMethods()  # noqa: FBT003
+                java.forName(name, False, loader).getDeclaredMethods()
             except Py4JJavaError as error:
                 names = java_class_names(error)
                 raise self._unlinked(

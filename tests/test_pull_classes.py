@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "bench"))
+from isolitmus.conformance.class_folder import read_class_folder
+from isolitmus.conformance.delta.session import PACKAGES
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import pull_classes
 from pull_classes import (
     DELTA,
@@ -24,9 +25,6 @@ from pull_classes import (
     new_confs,
     registered_confs,
 )
-
-from isolitmus.conformance.class_folder import read_class_folder
-from isolitmus.conformance.delta.session import PACKAGES
 
 RELEASE = PACKAGES["delta-spark"]
 MAIN = "spark/src/main/scala/org/apache/spark/sql/delta"
@@ -118,9 +116,9 @@ def test_two_insertions_are_both_kept_only_in_the_list_of_confs():
         merge_file(ours, base, theirs, "pull: a/DeltaSQLConf.scala")
         == text("a", "x", "y", "b").encode()
     )
-    with pytest.raises(Failed, match="conflict .* at line 2"):
+    with pytest.raises(Failed, match=r"conflict .* at line 2"):
         merge_file(ours, base, theirs, "pull: a/Other.scala")
-    with pytest.raises(Failed, match="conflict .* at line 2"):
+    with pytest.raises(Failed, match=r"conflict .* at line 2"):
         merge_file(ours, text("a", "z", "b").encode(), theirs, "pull: a/DeltaSQLConf.scala")
 
 
@@ -181,7 +179,7 @@ def test_a_folder_of_something_else_is_kept(repository, pulls, compiled, tmp_pat
         build_folder(repository, RELEASE, pulls("1"), [], tmp_path)
     with pytest.raises(Failed, match="no file of the product is changed"):
         build_folder(repository, RELEASE, pulls("4"), [], tmp_path / "new")
-    with pytest.raises(Failed, match="no refs/tags/v0.0 of delta-io/delta; fetch the tags"):
+    with pytest.raises(Failed, match=r"no refs/tags/v0\.0 of delta-io/delta; fetch the tags"):
         build_folder(repository, "0.0", pulls("1"), [], tmp_path / "new")
     assert compiled == []
     assert [*tmp_path.iterdir()] == []
@@ -200,7 +198,7 @@ def test_what_the_compiler_says_is_shown(monkeypatch, tmp_path):
     assert (len(lines), lines[-1]) == (14, "... and 9 more lines")
 
 
-def test_the_manifest_is_toml(repository, pulls):
+def test_the_manifest_is_toml(pulls):
     read = tomllib.loads(manifest_text("4.4.0", pulls("1"), ["a.b"], ['x"y.scala']))
     assert (read["release"], read["confs"], read["files"]) == ("4.4.0", ["a.b"], ['x"y.scala'])
     assert read["pulls"][0]["repository"] == DELTA

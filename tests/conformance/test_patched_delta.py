@@ -9,6 +9,7 @@ import pytest
 
 from isolitmus.conformance import class_folder
 from isolitmus.conformance.class_folder import (
+    BUILD,
     ClassFolder,
     PullRequest,
     delta_jars,
@@ -84,7 +85,7 @@ def test_the_engine_is_named_by_its_folder_and_described_by_its_pull_requests(fo
 
 
 def test_an_engine_without_builder_takes_no_argument():
-    with pytest.raises(UnknownName, match="unknown engine 'model:x'; .*: delta:FOLDER"):
+    with pytest.raises(UnknownName, match=r"unknown engine 'model:x'; .*: delta:FOLDER"):
         engine_named("model:x")
 
 
@@ -92,8 +93,7 @@ def test_a_folder_that_is_not_there_is_a_sentence_of_the_command(call):
     assert call("run", "reorder", "--engine", "delta:nowhere") == (
         4,
         "",
-        "isolitmus: there is no folder 'nowhere'; build it from a pull request:"
-        " python bench/pull_classes.py\n",
+        f"isolitmus: there is no folder 'nowhere'; build it from a pull request: {BUILD}\n",
     )
 
 
@@ -153,7 +153,7 @@ def test_a_folder_that_changes_nothing_is_refused(folder, tmp_path):
 def test_jars_that_were_never_downloaded_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(class_folder.Path, "home", lambda: tmp_path)
     with pytest.raises(
-        EngineUnavailable, match="no jar of delta-spark .* start Spark with Delta once"
+        EngineUnavailable, match=r"no jar of delta-spark .* start Spark with Delta once"
     ):
         delta_jars(RELEASE)
     jars = tmp_path / class_folder.IVY
@@ -181,7 +181,7 @@ def released(tmp_path, monkeypatch):
         archive.writestr(f"{class_folder.CONFS}Base.class", b"\x01\x00\x10released.enabled\x01")
 
 
-def test_it_implements_what_delta_does_and_protocols_of_flags_that_it_has(folder, monkeypatch):
+def test_it_implements_what_delta_does_and_protocols_of_flags_that_it_has(folder):
     of_folder = read_class_folder(folder())
     engine = engine_named(f"delta:{folder()}")
     assert engine.implements("delta-serializable")
@@ -261,7 +261,7 @@ def replayed(monkeypatch):
     """The sessions and protocols with which tests were replayed; ``outcome`` is what they do."""
     asked = SimpleNamespace(sessions=[], protocols=[], exception=None)
 
-    def replay(test, name, session):
+    def replay(_test, name, session):
         asked.sessions.append(session)
         asked.protocols.append(name)
         ended = TransactionRun("error:X", asked.exception)

@@ -1,6 +1,6 @@
 """Runs on the code of pull requests, recorded for each proposed protocol.
 
-A file of ``conformance/evidence/proposals`` has the name of a protocol; a line is an observed run (``observed_runs``)
+A file of ``EVIDENCE`` has the name of a protocol, and a line is an observed run (``observed_runs``)
 with the text of its litmus test, so that searched histories need no file of their own. The run's
 version names the release and the pull requests. The digest is of all that the engine was asked
 with: the text, the isolation level and the confs of the protocol, the version, and the harness.

@@ -13,7 +13,7 @@ TESTED := $(if $(PART),$(or $(PARTS_$(PART)),tests/$(PART)))
 $(if $(wildcard $(or $(firstword $(TESTED)),tests)),,$(error PART is '$(PART)'; known: core, proper, and the folders of tests))
 
 .NOTPARALLEL:
-.PHONY: help engines demo test conformance quick bench artifact artifact-full docs lint env preflight clean
+.PHONY: help engines demo test conformance quick bench artifact artifact-full proofs docs lint env preflight clean
 
 help:
 	@echo 'make demo         find, explain and replay the anomalies of WriteSerializable: report/report.html'
@@ -25,6 +25,7 @@ help:
 	@echo 'make bench        how long searches, audits and real Delta take, tables in Markdown'
 	@echo 'make artifact     ten minutes, no Spark: repeat what is claimed, a table in build/artifact.md'
 	@echo 'make artifact-full  hours: the same with Spark and the other engines'
+	@echo 'make proofs       check the proofs of theorems in proofs/ with Coq, where it is installed'
 	@echo 'make engines      releases of delta-rs, in environments of their own; PostgreSQL, where apt has it'
 	@echo 'make env          .venv with the pinned packages'
 	@echo 'make clean        remove what the others made, except .venv'
@@ -75,6 +76,9 @@ artifact: env
 
 artifact-full: preflight engines
 	$(BIN)/python bench/artifact.py --full
+
+proofs:
+	@.ci/proofs
 
 docs: env
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

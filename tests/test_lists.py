@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from theorem_status import THEOREMS
 
 from isolitmus.checker.delta import frame as frames
 from isolitmus.checker.delta.read_set import accesses
@@ -425,7 +426,23 @@ def written_by_dbt():
     return table(["adapter", "strategy", "statement"], rows)
 
 
+def theorems():
+    """How each theorem is known: its proof on paper, tests, the solver's proof, the Coq script."""
+    rows = []
+    for name, status in THEOREMS.items():
+        names = ", ".join(f"`{test}`" for _, test in status.tests)
+        solver = f"`{status.command}`" if status.command else ""
+        script = f"`proofs/{status.script}.v`" if status.script else ""
+        paper = f"`{status.paper}`" if status.paper.endswith(".py") else status.paper
+        tested = f"{status.scope} ({names})" if status.tests else ""
+        rows.append([name, paper, tested, solver, "yes" if status.is_certified else "", script])
+    return table(
+        ["theorem", "paper proof", "tested to a scope", "solver", "another solver", "Coq"], rows
+    )
+
+
 LISTS = {
+    "theorems": theorems,
     "writes of dbt": written_by_dbt,
     "apart": apart,
     "refused": refused,

@@ -1,12 +1,14 @@
-(* No premise of Theorems 5 and 6 can be left out, and all hold together.
+(* No premise of Theorems 5 and 6 can be left out, and all hold together. docs/semantics.md,
+   section 3.4.
 
-   For each premise, [model] is a history that violates it, satisfies all others, is admitted by the
-   checks at Serializable and at WriteSerializable, and has a cycle of writers without the blind
-   append of Theorem 6 (or, for [committed], a read from an aborted transaction). [finite] is not
-   among them: it stands for the decision whether a row has an earlier writer.
+   For each premise, [model] is a history that violates it and satisfies all others. The check of
+   the theorem admits it (at Serializable, or at WriteSerializable), and its writers have a cycle
+   without the triple of Theorem 6; for [committed], there is a read from an aborted transaction.
+   [finite] is not among them: it stands for the decision whether a row has an earlier writer.
 
-   Where nothing else is said, a has version 2, b has version 1, and both read version 0. Both read
-   row 1 and row 2; a deletes row 1, so b -rw-> a, and b deletes or inserts row 2, so a -rw-> b. *)
+   Where nothing else is said, a has version 2, b has version 1, and both read version 0. a reads
+   both rows and deletes row 1; b reads row 1, and deletes or inserts row 2. So a -rw-> b, and
+   b -rw-> a. *)
 
 From Coq Require Import Arith Lia List Bool Relations.
 From Isolitmus Require Import tables.

@@ -41,7 +41,7 @@ STATED = re.compile(
     r"(?<!\d{4}, )\b(Theorem|Lemma|Corollary)(?:s?) (\d+\w?)(?: (?:and|to) (\d+\w?))?"
 )
 HOLE = re.compile(r"\bH\d\b")
-PATH = re.compile(rf"(?<![\w/.}}-])((?:{LAYERS}|tests|docs|bench|proofs)/[\w./*-]*\w)")
+PATH = re.compile(rf"(?<![\w/.}}-])((?:{LAYERS}|tests|docs|bench)/[\w./*-]*\w|proofs/\w+\.v\b)")
 MODULE = re.compile(rf"`(?:isolitmus\.)?((?:{LAYERS})(?:\.\w+)+)(?:\([^`]*\))?`")
 SOURCE = re.compile(r"[\w-]+\.py\b")
 NAME = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")

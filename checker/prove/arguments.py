@@ -61,9 +61,8 @@ FILES = frozenset({"read-files", "files"})
 DEFINITIONS = frozenset({"definitions"})
 ROWS = frozenset({"read-before-written", "born-once"})
 PREDICATES = frozenset({"read-predicates", "rows", "blind", "compactions", "backfills", "metadata"})
-BELOW_FILES = frozenset(
-    {"removed-rows", "removed-positions", "vectors", "merged-files", "moved-files", "compactions"}
-)
+MERGED = frozenset({"read-files", "vectors", "merged-files", "removed-rows", "removed-positions"})
+MOVED = frozenset({"moved-files", "compactions"})
 WRITTEN = frozenset({"something-written"})
 
 
@@ -146,7 +145,8 @@ def arguments(question: Question) -> list[list[Lemma]]:
         first = [_as_defined(), _as_read(), _saw_what_it_wrote()]
         tools = PLAIN | ROWS | PREDICATES
         if question.below_files:
-            first[1] = _as_first_read()
+            merges = any(name.endswith("-unmerged") for name in question.a.needs)
+            first[1] = _as_first_read((MERGED if merges else FILES) | MOVED)
             tools |= {"written-rows"}
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
@@ -281,7 +281,7 @@ def _as_read() -> Lemma:
     return Lemma("as-it-was-read", words, FILES, claim, claim, helps=True)
 
 
-def _as_first_read() -> Lemma:
+def _as_first_read(tools: frozenset[str]) -> Lemma:
     """Return the lemma that writers see the first write of a row that they read.
 
     Rules below the level of files know the row by its values, which only that write found.
@@ -307,7 +307,7 @@ def _as_first_read() -> Lemma:
         "no writer commits without seeing the first concurrent write of a row that it read, and so"
         " any"
     )
-    return Lemma("as-it-was-read", words, FILES | BELOW_FILES, claim, _as_read().claim, helps=True)
+    return Lemma("as-it-was-read", words, tools, claim, _as_read().claim, helps=True)
 
 
 def _saw_what_it_wrote() -> Lemma:

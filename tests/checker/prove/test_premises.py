@@ -64,6 +64,7 @@ EXCEPTIONS = {
     "large-protocol-and-metadata": {"no-restores"},
     "large-winner": {"no-restores"},
     "large-winner-files": {"no-restores"},
+    "merged-with-restore": {"no-restores"},
     "restore-nothing": {"no-restores"},
     "restore-wins": {"no-restores"},
     "twice-removed": {"no-restores"},

@@ -246,7 +246,7 @@ def _unexercised(search: _UniverseSearch, sizes: Sequence[int]) -> Unexercised:
     return search.record.result()
 
 
-def search_scopes(scopes: Iterable[Scope], a: Spec, b: Spec, **search: Any) -> Separation:
+def search_scopes(scopes: Iterable[Scope], a: SpecLike, b: SpecLike, **search: Any) -> Separation:
     """Return the answer of the first scope that is not "none", else that of all scopes together.
 
     Parameters

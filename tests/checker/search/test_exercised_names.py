@@ -317,6 +317,7 @@ def test_specs_whose_names_a_scope_exercises_are_searched_there_alone():
     assert (answer.universe, answer.bound.count("search space")) == ("table", 1)
 
 
+@pytest.mark.slow
 def test_without_a_scope_those_with_the_vocabulary_are_searched():
     """In `table` nothing has a vector; where tables have them, the excuse is seen to be wrong."""
     answer = separate(excuses(), "log-serializable")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import ReadableRepr, first_lines
-from isolitmus.model.errors import FrameError, UndeterminedError, printable
+from isolitmus.model.errors import FrameError, printable
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.verdict import Violation
@@ -43,7 +43,7 @@ class Frame(ReadableRepr):
     """Names of transactions. If reads are nodes, the initial transaction and then the reads, or all
     operations, follow.
     """
-    relations: Mapping[str, Relation]
+    relations: dict[str, Relation]
     """Relations by name (lower case), over the positions of the nodes."""
     sets: Mapping[str, int]
     """Sets by name (capitalized), as bit masks: bit i stands for the node at position i."""
@@ -58,6 +58,8 @@ class Frame(ReadableRepr):
     flaws: tuple[Violation, ...] = ()
     """Reads that no order of the transactions explains; if there is one, no spec admits the frame.
     """
+    later: frozenset[str] = frozenset()
+    """Names of relations that are computed when ``relations`` is asked for them, and not listed."""
 
     def __post_init__(self) -> None:
         n = len(self.nodes)
@@ -111,25 +113,9 @@ class Frame(ReadableRepr):
     def edge(self, kind: str, i: int, j: int) -> Edge:
         """Return the pair (i, j) of a base relation with its reason."""
         reason = self.reasons.get((kind, i, j), Reason())
+        if kind in self.later:
+            reason = Reason.of(kind, first=self.nodes[i], second=self.nodes[j])
         return Edge(self.nodes[i], self.nodes[j], kind, reason, self.own.get(kind))
-
-    def relation(self, name: str) -> Relation:
-        """Return a relation by name.
-
-        Raises
-        ------
-        UndeterminedError
-            If the execution does not determine it.
-        KeyError
-            If frames of this kind do not have it.
-        """
-        found = self.relations.get(name)
-        if found is None and name in RELATIONS and RELATIONS[name].of == "delta-rows":
-            raise UndeterminedError(
-                f"{name} is not determined here: what was read depends on what Spark's optimizer"
-                " makes of a join or a condition; compare columns of one table with constants"
-            )
-        return self.relations[name]
 
     def term(self, name: str) -> Term:
         """Return the meaning of a base name of the frame."""
@@ -139,8 +125,7 @@ class Frame(ReadableRepr):
         """Return every pair of every relation with its reason.
 
         They are in the order of the vocabulary, terms of a format last. A relation that covers only
-        items or only predicates is left out if the frame has the relation that covers both, and so
-        are the relations below the level of files, which repeat those of files.
+        items or only predicates is left out if the frame has the relation that covers both.
 
         Examples
         --------
@@ -154,9 +139,7 @@ class Frame(ReadableRepr):
         kinds = [
             kind
             for kind in (*RELATIONS, *self.own)
-            if kind in self.relations
-            and APART.get(kind) not in self.relations
-            and self.term(kind).of != "delta-rows"
+            if kind in self.relations and APART.get(kind) not in self.relations
         ]
         return [self.edge(kind, i, j) for kind in kinds for i, j in self.relations[kind].pairs()]
 

@@ -9,6 +9,7 @@ conflict (delta-error-classes.json).
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ from isolitmus.checker.delta.file_overlaps import (
 )
 from isolitmus.checker.delta.metadata_changes import add_definition_reads
 from isolitmus.checker.delta.row_overlaps import (
-    OVERLAPS,
     Overlap,
     Rebase,
     overlap_relations,
@@ -41,11 +41,13 @@ from isolitmus.model.delta.header import (
     protocol_clash,
 )
 from isolitmus.model.delta.log import LEVEL_KEY
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.reason import Reason
+from isolitmus.model.relation import Relation
 from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Event
@@ -183,7 +185,8 @@ def rebase_conflict(
 
 COMMIT_RELATIONS = relations_of("delta")
 ROW_RELATIONS = relations_of("delta-rows")
-"""Relations below the level of files; a frame has those that its executions determine."""
+"""Relations below the level of files."""
+LATER = frozenset(ROW_RELATIONS)
 VECTORS = "delta.enableDeletionVectors"
 
 
@@ -239,7 +242,6 @@ def add_relations(events: Sequence[Event], builder: FrameBuilder) -> None:
     adding.sets()
     adding.footprints()
     adding.clashes()
-    adding.rows()
 
 
 VERSIONS = ("ww-later", "wr-earlier", "rw-later")
@@ -266,6 +268,51 @@ def versions_apart(events: Sequence[Event]) -> dict[str, list[tuple[int, int]]]:
                 pairs["wr-earlier"].update(((w, j), None) for w in writers[:place] if w != j)
                 pairs["rw-later"].update(((j, w), None) for w in writers[place:] if w != j)
     return {name: list(own) for name, own in pairs.items()}
+
+
+class RelationsWithRows(dict[str, Relation]):
+    """Relations of a frame by name; those below the level of files are computed if asked for.
+
+    UndeterminedError is raised for one of which Spark's optimizer decides some pair.
+    """
+
+    def __init__(self, known: Mapping[str, Relation], events: Sequence[Event], size: int) -> None:
+        super().__init__(known)
+        self._events, self._size = events, size
+        self._below: Mapping[str, Relation | None] = {}
+
+    def __missing__(self, name: str) -> Relation:
+        if name not in ROW_RELATIONS:
+            raise KeyError(name)
+        if not self._below:
+            self._below = row_relations(self._events, self._size)
+        found = self._below[name]
+        if found is None:
+            raise UndeterminedError(
+                f"{name} is not determined here: what was read depends on what Spark's optimizer"
+                " makes of a join or a condition; compare columns of one table with constants"
+            )
+        return found
+
+    def __or__(self, other: Mapping[str, Relation]) -> RelationsWithRows:  # type: ignore[override]
+        return RelationsWithRows({**self, **other}, self._events, self._size)
+
+
+def row_relations(events: Sequence[Event], size: int) -> dict[str, Relation | None]:
+    """Return the relations below the level of files on ``size`` nodes; None if undetermined."""
+    pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in ROW_RELATIONS}
+    undetermined: set[str] = set()
+    for i, j, overlap in overlaps(events):
+        for name, holds in overlap_relations(overlap).items():
+            if holds is None:
+                undetermined.add(name)
+            elif holds:
+                pairs[name].append((i, j))
+    pairs |= versions_apart(events)
+    return {
+        name: None if name in undetermined else Relation.of(size, own)
+        for name, own in pairs.items()
+    }
 
 
 def overlaps(events: Sequence[Event]) -> Iterator[tuple[int, int, Overlap]]:
@@ -369,27 +416,6 @@ class _DeltaPairs:
                             relation, i, j, "clash", winner=name, clash=clash, loser=loser.name
                         )
 
-    def rows(self) -> None:
-        """Add the overlaps below the level of files.
-
-        The frame does not have a relation for which some pair is undetermined.
-        """
-        pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in OVERLAPS}
-        undetermined: set[str] = set()
-        for i, j, overlap in overlaps(self.events):
-            for name, holds in overlap_relations(overlap).items():
-                if holds is None:
-                    undetermined.add(name)
-                elif holds:
-                    pairs[name].append((i, j))
-        pairs |= versions_apart(self.events)
-        names = [name for name in ROW_RELATIONS if name not in undetermined]
-        self.builder.have(*names)
-        for name in names:
-            for i, j in pairs[name]:
-                a, b = self.events[i], self.events[j]
-                self.builder.add(name, i, j, name, first=a.name, second=b.name)
-
     def added(self, i: int, j: int, wrote: Footprint, reads: Footprint) -> None:
         """Add the overlap of files that the winner added with the loser's read set."""
         nouns: dict[str, object] = {}
@@ -438,4 +464,6 @@ def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = 
         add_read_sets(events, builder)
     if reads:
         add_row_reads(events, builder)
-    return builder.build()
+    made = builder.build()
+    relations = RelationsWithRows(made.relations, events, len(made.nodes))
+    return replace(made, relations=relations, later=LATER)

@@ -104,7 +104,11 @@ def denote(test: Litmus | HistoryTest | NameOrPath, spec: SpecLike | None = None
     used = spec.needs.union(*lets.values())
     seen = replace(
         frame,
-        relations={name: r for name, r in frame.relations.items() if name in used},
+        relations={
+            name: frame.relations[name]
+            for name in (*frame.relations, *sorted(frame.later))
+            if name in used
+        },
         sets={name: members for name, members in frame.sets.items() if name in used},
     )
     return SpecDenotation(seen, tuple(_values(seen, spec, lets)), failed, unknown)

@@ -448,6 +448,6 @@ def add_real_time(frame: Frame, schedule: Schedule) -> Frame:
     relation = Relation.of(len(frame.nodes), pairs)
     return replace(
         frame,
-        relations={**frame.relations, REAL_TIME: relation},
+        relations=frame.relations | {REAL_TIME: relation},
         reasons={**frame.reasons, **why},
     )

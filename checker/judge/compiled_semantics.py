@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from isolitmus.model.relation import Relation
 from isolitmus.model.spec import Fold
-from isolitmus.model.vocabulary import relations_of
 
 if TYPE_CHECKING:
     from isolitmus.model.frame import Frame
@@ -72,10 +71,6 @@ def _test(axiom: Axiom, reading: Reading) -> Callable[[Frame], bool]:
             return lambda frame: not any(reading(frame))
 
 
-BELOW_FILES = frozenset(relations_of("delta-rows"))
-"""Relations that an execution may leave undetermined."""
-
-
 @dataclass(frozen=True, slots=True)
 class _IdentityReading:
     """Relation ``[S]``, kept apart because composition with it only masks rows or columns."""
@@ -95,8 +90,6 @@ class _Compiler:
     """
 
     def relation(self, name: str) -> Reading:
-        if name in BELOW_FILES:
-            return lambda frame: frame.relation(name).rows
         return lambda frame: frame.relations[name].rows
 
     def members(self, name: str) -> SetReading:

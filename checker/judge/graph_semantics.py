@@ -91,7 +91,7 @@ class BitsetAlgebra:
     frame: Frame
 
     def relation(self, name: str) -> Relation:
-        return self.frame.relation(name)
+        return self.frame.relations[name]
 
     def members(self, name: str) -> int:
         return self.frame.sets[name]
@@ -221,7 +221,8 @@ def _related(expr: CatExpr, fold: Fold[Relation, int], spec: Spec) -> int:
 
 def missing_names(frame: Frame, spec: Spec) -> tuple[str, ...]:
     """Return the names that the spec uses and the graph lacks, sorted."""
-    return tuple(sorted(spec.needs - frame.relations.keys() - frame.sets.keys()))
+    there = (frame.relations.keys(), frame.sets.keys(), frame.later)
+    return tuple(sorted(spec.needs.difference(*there)))
 
 
 def find_violations(frame: Frame, spec: Spec) -> tuple[Violation, ...]:

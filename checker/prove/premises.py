@@ -27,6 +27,7 @@ from isolitmus.checker.prove.formula_semantics import (
     Z3Expr,
 )
 from isolitmus.model.delta.table import widen_row
+from isolitmus.model.errors import UndeterminedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -489,8 +490,11 @@ class _Executed:
 
     def relation(self, name: str) -> Callable[[int, int], bool]:
         """Return the pairs of a relation; none if the execution leaves some undetermined."""
-        found = self.frame.relations.get(name)
-        return lambda i, j: found is not None and bool(found.rows[i] >> j & 1)
+        try:
+            rows = self.frame.relations[name].rows
+        except UndeterminedError:
+            return lambda _i, _j: False
+        return lambda i, j: bool(rows[i] >> j & 1)
 
     def definition(self, x: str) -> bool:
         return x in self.items

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.checker.judge.compiled_semantics import compile_presence
 from isolitmus.checker.judge.read_nodes import READ_BY_READ, READ_RELATIONS
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec, Unary
 from isolitmus.model.spec_algebra import names_in, unfold
 from isolitmus.model.vocabulary import BASE
@@ -327,10 +328,17 @@ class _WatchedPart(NamedTuple):
     part: SpecPart
     is_present: Callable[[Frame], bool]
 
+    def is_seen_in(self, frame: Frame) -> bool:
+        """Return whether a graph makes the part non-empty, and determines that."""
+        try:
+            return self.is_present(frame)
+        except UndeterminedError:
+            return False
+
 
 def _look(left: dict[tuple[str, str], _WatchedPart], frame: Frame) -> None:
     """Remove the parts that a graph makes non-empty."""
-    for key in [key for key, (_, is_present) in left.items() if is_present(frame)]:
+    for key in [key for key, watched in left.items() if watched.is_seen_in(frame)]:
         del left[key]
 
 

@@ -1,6 +1,7 @@
 """What no candidate exercised is said after an answer "none", and what some did is not."""
 
 import json
+import os
 from itertools import chain
 
 import pytest
@@ -24,6 +25,7 @@ from isolitmus.checker.universes.exercised_names import (
     spec_parts,
 )
 from isolitmus.checker.universes.scope_vocabulary import (
+    NAMES_FILE,
     scope_names,
     scopes_with_names,
     shipped_scope_names,
@@ -36,6 +38,7 @@ from isolitmus.model.errors import TimeLimit
 from isolitmus.model.spec import Fold
 from isolitmus.model.vocabulary import BASE
 from isolitmus.specs import level, protocol, scope, spec
+from isolitmus.specs.disk.input_files import HOME, shipped_files
 from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.registries import format_named
 
@@ -363,3 +366,19 @@ def test_a_scope_without_a_statement_that_the_vocabulary_needs_is_said_to_be_one
     assert "removes-meets-removes" in out
     (line,) = [line for line in out.splitlines() if line.startswith("Scope appends has no")]
     assert "(Vectors" in line or "Vectors," in line or "Vectors)" in line
+
+
+@pytest.mark.slow
+def test_the_names_of_shipped_scopes_are_those_that_their_candidates_exercise():
+    """``ISOLITMUS_UPDATE=1`` writes the file."""
+    computed = {name: sorted(scope_names(scope(name))) for name in sorted(shipped_files("scopes"))}
+    lines = (
+        f"{json.dumps(name)} = [\n" + "".join(f"    {json.dumps(one)},\n" for one in names) + "]\n"
+        for name, names in computed.items()
+    )
+    head = "# The names that candidates of one and two transactions make non-empty, by scope.\n"
+    text = head + "".join(lines)
+    path = HOME / NAMES_FILE
+    if os.environ.get("ISOLITMUS_UPDATE"):
+        path.write_text(text, "utf-8")
+    assert path.read_text("utf-8") == text

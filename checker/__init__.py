@@ -1,5 +1,5 @@
-"""Public operations of the checker: check, compare, explain, run, separate, sweep; none needs a
-JVM.
+"""Public operations of the checker: check, compare, explain, repair, run, separate, sweep; none
+needs a JVM.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.execution.run_result import run
     from isolitmus.checker.render.verdicts import verdict_words
     from isolitmus.checker.search.lattice_search import compare
+    from isolitmus.checker.search.repair import repair
     from isolitmus.checker.search.separation import separate
     from isolitmus.checker.sweeps.table_sweep import sweep
 
@@ -29,6 +30,7 @@ __all__ = [
     "compare",
     "explain",
     "graph",
+    "repair",
     "run",
     "separate",
     "sweep",
@@ -43,6 +45,7 @@ __getattr__ = lazy_getattr(
         "compare": "search.lattice_search",
         "explain": "auditing.diagnosis",
         "graph": "execution.dependency_graph",
+        "repair": "search.repair",
         "run": "execution.run_result",
         "separate": "search.separation",
         "sweep": "sweeps.table_sweep",

@@ -81,6 +81,7 @@ VERBS_BY_DOOR = {
         "separate": (
             "Find the smallest history that A admits and B forbids, or prove there is none."
         ),
+        "repair": "Find the weakest clauses with which a protocol's rule keeps a level.",
         "compare": "Compute which levels imply which, with the smallest history between two.",
         "check": "Judge histories: litmus tests, Delta logs, histories that other tools recorded.",
         "sweep": "Count all candidates of a scope: admitted by protocols, forbidden by levels.",

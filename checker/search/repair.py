@@ -1,0 +1,584 @@
+"""Repairs of a protocol: the weakest strengthenings of its rule that keep a level in some scopes.
+
+The candidates of the scopes are enumerated once (`repair_candidates`). Clauses over what a commit
+checker holds (`rule_terms`) are then chosen such that every bad candidate aborts, and as few good
+ones as possible (`repair_front`). Every repair is checked again by other means: its text is parsed
+and judges all graphs, `separate` searches the scopes for a counterexample, and the prover tries
+to prove it for any number of transactions. Each part of it is shown to be needed by a history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Literal
+
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.prove.arguments import Question
+from isolitmus.checker.prove.proof import prove, scope_of_statements
+from isolitmus.checker.search.repair_candidates import CandidateGroups, classify
+from isolitmus.checker.search.repair_front import (
+    ClassMasks,
+    Cover,
+    RuleClause,
+    priced_clauses,
+    repair_front,
+    telling_terms,
+)
+from isolitmus.checker.search.separation import TABLE, separate
+from isolitmus.checker.universes.catalogue_histories import shipped_run
+from isolitmus.checker.universes.recheck import read_again
+from isolitmus.checker.universes.tables import of_format
+from isolitmus.model.budget import Budget
+from isolitmus.model.display import TextResult, count_of
+from isolitmus.model.errors import Disagreement, IsolitmusError, Limit
+from isolitmus.model.litmus import Litmus
+from isolitmus.model.vocabulary import relations_of
+from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.files.spec_catalogue import level as named_level
+from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
+from isolitmus.specs.files.spec_catalogue import every_level
+from isolitmus.specs.files.spec_reader import read_spec
+from isolitmus.specs.registries import format_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from isolitmus.checker.prove.proof import Proof
+    from isolitmus.checker.search.repair_candidates import CandidateGroup, PairClasses
+    from isolitmus.checker.search.rule_terms import RuleTerm
+    from isolitmus.checker.universes.catalogue_histories import ShippedTest
+    from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
+    from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
+
+VECTOR_SCOPES = ("vectors", "vectors-two-files")
+"""Default scopes of rules that look below the level of files, or that a conf switches on."""
+FEW = 2
+"""Number of transactions up to which `separate` searches again."""
+LARGER = 3
+"""Number of transactions that is tried if no counterexample has fewer."""
+ALONE = 12
+"""Maximum number of single terms that are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeededPart:
+    """Part of a repair, with a history that shows that it is needed."""
+
+    without: str
+    """Text of the clause, or of the term in a clause, that is taken away."""
+    reason: Literal["violation", "needless abort"]
+    """Without the clause the history is a violation; without the term it aborts for nothing."""
+    litmus: Litmus
+    """History."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRepair:
+    """Strengthening of a protocol's rule that keeps the level in the searched scopes."""
+
+    spec: Spec
+    """Protocol with the clauses as axioms, as it was read from its text."""
+    cover: Cover
+    """Clauses, and the number of good candidates that they abort."""
+    saved: int | None
+    """Number of good candidates that it admits and the released protocol aborts; None if the
+    protocol is a released one.
+    """
+    needed: tuple[NeededPart, ...] = ()
+    """Each clause and each term with a history; empty if a limit ended the search."""
+    proof: Proof | None = None
+    """Proof for any number of transactions; None if there is none."""
+    equal_here: tuple[tuple[str, str], ...] = ()
+    """Terms that hold for the same pairs in these scopes: the one that is used, and another."""
+
+    @property
+    def proved_for(self) -> str | None:
+        """Statements for which it is proved, with any number of transactions; None if it is not."""
+        if self.proof is None or not self.proof.holds:
+            return None
+        return scope_of_statements(self.proof.premises)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the repair as JSON, with its text and its histories as litmus files."""
+        return {
+            "name": self.spec.name,
+            "text": self.spec.text,
+            "clauses": [
+                {
+                    "text": clause.text,
+                    "words": clause.words,
+                    "terms": [
+                        {
+                            "text": term.text,
+                            "side": term.side,
+                            "rank": term.rank,
+                            "needs": [cost.name for cost in term.costs],
+                        }
+                        for term in clause.terms
+                    ],
+                }
+                for clause in self.cover.clauses
+            ],
+            "needless": self.cover.needless,
+            "saved": self.saved,
+            "rank": self.cover.rank,
+            "names": self.cover.size,
+            "proved": self.proved_for is not None,
+            "proved_for": self.proved_for,
+            "needed": [
+                {"without": one.without, "reason": one.reason, "litmus": str(one.litmus)}
+                for one in self.needed
+            ],
+            "equal_here": [list(pair) for pair in self.equal_here],
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RuleRepairs(TextResult):
+    """Result of ``repair``: a front of repairs, or the reason why there is none."""
+
+    protocol: str
+    level: str
+    outcome: Literal["repaired", "holds", "impossible", "unknown"]
+    """Whether repairs were found; nothing is to be repaired; no rule over the terms keeps the
+    level; or a limit ended the search before.
+    """
+    bound: str
+    """Scopes with their numbers of transactions and candidates, as text."""
+    explained: bool
+    """Whether candidates that no serial order explains are bad as well."""
+    admitted: int
+    """Number of candidates that the protocol admits."""
+    bad: int
+    """Number of bad ones among them."""
+    released: str | None = None
+    """Released protocol with which the repairs are compared."""
+    excused: int | None = None
+    """Number of good candidates that the released protocol aborts, and this one admits."""
+    hole: Litmus | None = None
+    """Smallest bad candidate."""
+    front: tuple[RuleRepair, ...] = ()
+    """Repairs of which no other has fewer needless aborts at no higher rank and no more names."""
+    alone: tuple[Cover, ...] = ()
+    """Repairs by a single relation, on the front or not, fewest needless aborts first."""
+    indistinct: tuple[Litmus, Litmus] | None = None
+    """A bad and a good history that no term tells apart."""
+    beside: ShippedTest | None = None
+    """Test of the catalogue, outside of the scopes, that the protocol admits and the level
+    forbids, if nothing is to be repaired in the scopes.
+    """
+    ended: str | None = None
+    """Limit that ended the search; None if none did."""
+    seconds: float = 0.0
+    """Run time in seconds."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the result as JSON."""
+        pair = None if self.indistinct is None else [str(one) for one in self.indistinct]
+        return {
+            "protocol": self.protocol,
+            "level": self.level,
+            "outcome": self.outcome,
+            "bound": self.bound,
+            "explained": self.explained,
+            "admitted": self.admitted,
+            "bad": self.bad,
+            "released": self.released,
+            "excused": self.excused,
+            "hole": None if self.hole is None else str(self.hole),
+            "front": [one.to_json() for one in self.front],
+            "alone": [
+                {"text": c.clauses[0].text, "needless": c.needless, "rank": c.rank}
+                for c in self.alone
+            ],
+            "indistinct": pair,
+            "beside": None if self.beside is None else self.beside.test.name,
+            "ended": self.ended,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def repair(
+    protocol: SpecLike,
+    keeps: SpecLike,
+    universes: Sequence[Scope | NameOrPath] = (),
+    *,
+    transactions: int | None = None,
+    explained: bool = False,
+    budget: Budget | None = None,
+    progress: Callable[[str], None] = lambda _text: None,
+) -> RuleRepairs:
+    """Return the weakest strengthenings of a protocol's rule that keep a level.
+
+    Parameters
+    ----------
+    protocol : Spec, str or path
+        Protocol, its name or its file.
+    keeps : Spec, str or path
+        Level that it should keep.
+    universes : sequence of Scope, str or path
+        Scopes whose candidates are enumerated. By default scope ``table``; for rules that look
+        below the level of files, or that a conf switches on, those with deletion vectors.
+    transactions : int, optional
+        Maximum number of transactions, readers included. By default that of each scope, and 3 if
+        no candidate with 2 is bad.
+    explained : bool
+        Whether a candidate is also bad if no serial order produces its tables.
+    budget : Budget, optional
+        Limits of time and memory. Once spent, the result has what was found so far.
+    progress : callable, optional
+        Receives a text about the work.
+
+    Raises
+    ------
+    IsolitmusError
+        If the specs or scopes do not fit together.
+
+    Examples
+    --------
+    >>> repairs = repair("case-2-serializable", "log-serializable", ["vectors"])
+    >>> repairs.outcome, repairs.bad
+    ('repaired', 21)
+    >>> [one.cover.clauses[0].text for one in repairs.front][:2]
+    ['unseen & removes-meets-reads', 'unseen ; [Merging]']
+    """
+    start = monotonic()
+    rule, level = rule_of(protocol), level_of(keeps)
+    scopes = [named_scope(one) for one in universes or default_scopes(rule)]
+    for scope in scopes:
+        _check_scope(scope, rule, level)
+    budget = budget or Budget()
+    groups = CandidateGroups(rule, level, released_protocol(rule), explained, budget)
+    ended = _collect(groups, scopes, transactions, progress)
+    result = RuleRepairs(
+        rule.name, level.name, "unknown", _bound(groups, ended), explained,
+        groups.number(), groups.number(bad=True), ended=ended,
+    )  # fmt: skip
+    bad = groups.bad
+    if bad:
+        result = replace(result, hole=_litmus(bad[0], rule, level))
+        result = _find_repairs(result, groups, progress)
+    elif ended is None:
+        form = format_named(scopes[0].format).name
+        beside = shipped_run(rule, level, unexplained=False, format=form)
+        result = replace(result, outcome="holds", beside=beside)
+    return replace(result, seconds=monotonic() - start)
+
+
+def rule_of(protocol: SpecLike) -> Spec:
+    """Return the protocol to repair.
+
+    Raises
+    ------
+    IsolitmusError
+        If there is no such protocol, or it is a level.
+    """
+    if isinstance(protocol, str) and protocol in every_level():
+        raise IsolitmusError(
+            f"'{protocol}' is a level, and a repair changes the rule of a protocol; name a"
+            " protocol, and the level with --keeps"
+        )
+    rule = named_protocol(protocol)
+    other = next((axiom for axiom in rule.axioms if axiom.test != "empty"), None)
+    if other is not None or not rule.axioms:
+        why = "no axiom" if other is None else f"axiom {other.name} is {other.test} …"
+        raise IsolitmusError(
+            f"{rule.name} is no rule for pairs of commits: {why}; name a protocol whose axioms are"
+            " empty …"
+        )
+    return rule
+
+
+def level_of(keeps: SpecLike) -> Spec:
+    """Return the level to keep; raise IsolitmusError if there is no such level."""
+    return named_level(keeps)
+
+
+def default_scopes(rule: Spec) -> tuple[str, ...]:
+    """Return the names of the scopes that exercise a rule's vocabulary.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import protocol
+    >>> default_scopes(protocol("case-3-serializable"))
+    ('vectors', 'vectors-two-files')
+    >>> default_scopes(protocol("delta-write-serializable"))
+    ('table',)
+    """
+    below_files = not rule.needs.isdisjoint(relations_of("delta-rows"))
+    return VECTOR_SCOPES if below_files or rule.confs else (TABLE,)
+
+
+def released_protocol(rule: Spec) -> Spec | None:
+    """Return the released protocol with the same setting as a rule; None if it is one itself.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import protocol
+    >>> released_protocol(protocol("case-2-write-serializable")).name
+    'delta-write-serializable'
+    """
+    if rule.format is None:
+        return None
+    usual = [named_protocol(name) for name in format_named(rule.format).protocols]
+    same = (one for one in usual if one.setting == rule.setting and one.name != rule.name)
+    return next(same, None) if rule.confs else None
+
+
+def _check_scope(scope: Scope, rule: Spec, level: Spec) -> None:
+    """Raise IsolitmusError if a scope is of another format, or its graphs lack a name."""
+    form = of_format(scope, rule, level)
+    if form.carry_out is not None:
+        raise IsolitmusError(
+            f"scope {scope.name} has schedules of an engine with locks, where commits are not"
+            " checked; name a scope over tables"
+        )
+    for spec in (rule, level):
+        lacking = sorted(spec.needs - form.terms.keys())
+        if lacking:
+            raise IsolitmusError(
+                f"{spec.name} needs {', '.join(lacking)}, which candidates of scope {scope.name} do"
+                " not have"
+            )
+
+
+def _collect(
+    groups: CandidateGroups,
+    scopes: Sequence[Scope],
+    transactions: int | None,
+    progress: Callable[[str], None],
+) -> str | None:
+    """Enumerate the scopes; return the limit that ended it, or None."""
+    try:
+        for scope in scopes:
+            most = max(scope.transactions) if transactions is None else transactions
+            for n in range(1, most + 1):
+                groups.collect(scope, n, progress)
+        if transactions is None and not groups.bad:
+            for scope in scopes:
+                for n in range(max(scope.transactions) + 1, LARGER + 1):
+                    groups.collect(scope, n, progress)
+    except (Limit, MemoryError) as limit:
+        return str(limit) or "memory limit"
+    return None
+
+
+def _bound(groups: CandidateGroups, ended: str | None) -> str:
+    """Return what was enumerated, in words."""
+    parts = [
+        f"scope {name} with up to {count_of(max(sizes), 'transaction')}"
+        for name, sizes in groups.sizes.items()
+    ]
+    where = " and ".join(parts) or "no scope to its end"
+    partly = f"; {ended}, so larger ones are not covered" if ended else ""
+    return f"{where} ({count_of(groups.examined, 'candidate')} checked{partly})"
+
+
+def _find_repairs(
+    result: RuleRepairs, groups: CandidateGroups, progress: Callable[[str], None]
+) -> RuleRepairs:
+    """Return the result with its repairs, after the candidates are collected."""
+    rule, level = groups.protocol, groups.level
+    terms = groups.shared_terms()
+    classes = classify(groups, terms)
+    alone = classes.bad.get(frozenset())
+    if alone is not None:
+        hole = _litmus(alone, rule, level)
+        return replace(result, outcome="impossible", hole=hole)
+    kinds = list(classes.bad)
+    masks = ClassMasks(kinds, classes.good, len(terms))
+    # After a limit, what was collected is still searched: that takes seconds, and ends.
+    check = (lambda: None) if result.ended else groups.budget.check
+    covers: list[Cover] = []
+    progress("clauses")
+    try:
+        clauses = priced_clauses(masks, terms, check=check)
+        for cover in repair_front(clauses, len(kinds), check=check):
+            covers.append(cover)
+            progress(f"{count_of(len(covers), 'repair')} found")
+    except (Limit, MemoryError) as limit:
+        result = replace(result, ended=str(limit) or "memory limit")
+    covers = _without_beaten(covers)
+    equal = {terms[k].text: [terms[o].text for o in same if terms[o].side == terms[k].side]
+             for k, same in telling_terms(masks, terms).items()}  # fmt: skip
+    released = groups.released
+    result = replace(
+        result,
+        outcome="repaired" if covers else "unknown",
+        released=None if released is None else released.name,
+        excused=None if released is None else _saved(groups, rule),
+        alone=_single_relations(masks, terms, len(kinds)),
+        indistinct=_indistinct(classes, rule, level),
+    )
+    front = [_repair_of(cover, k, groups, equal) for k, cover in enumerate(covers, 1)]
+    result = replace(result, front=tuple(front))
+    return result if result.ended else _confirm(result, groups, progress)
+
+
+def _without_beaten(covers: Sequence[Cover]) -> list[Cover]:
+    """Return the covers that no other one beats, by rank, then by needless aborts."""
+
+    def beats(a: Cover, b: Cover) -> bool:
+        price_a, price_b = (a.needless, a.rank, a.size), (b.needless, b.rank, b.size)
+        return price_a != price_b and all(x <= y for x, y in zip(price_a, price_b, strict=True))
+
+    kept = [cover for cover in covers if not any(beats(other, cover) for other in covers)]
+    return sorted(kept, key=lambda cover: (cover.rank, cover.size))
+
+
+def _single_relations(
+    masks: ClassMasks, terms: Sequence[RuleTerm], n_bad: int
+) -> tuple[Cover, ...]:
+    """Return the repairs by a single relation between winner and loser."""
+    everything = (1 << n_bad) - 1
+    covers = []
+    for k, term in enumerate(terms):
+        effect = masks.effect(masks.columns[k])
+        if term.side == "pair" and effect.bad == everything:
+            covers.append(Cover((RuleClause((term,)),), effect.good.bit_count()))
+    covers.sort(key=lambda cover: (cover.needless, cover.rank))
+    return tuple(covers[:ALONE])
+
+
+def _indistinct(
+    classes: PairClasses, rule: Spec, level: Spec
+) -> tuple[Litmus, Litmus] | None:
+    pair = classes.indistinct
+    if pair is None:
+        return None
+    bad, good = pair
+    return _litmus(bad, rule, level), _litmus(good, rule, level)
+
+
+def _litmus(group: CandidateGroup, rule: Spec, level: Spec) -> Litmus:
+    """Return the first candidate of a group as a litmus test, read back from its text."""
+    verb = "forbidden" if group.is_bad else "allowed"
+    title = f"Admitted by {rule.name}, {verb} by {level.name}"
+    plain = group.first.litmus(
+        f"{rule.name}-{verb}", title, f"isolitmus repair {rule.name} --keeps {level.name}"
+    )
+    litmus = read_again(plain)
+    assert isinstance(litmus, Litmus)
+    return litmus
+
+
+def repaired_spec(rule: Spec, clauses: Sequence[RuleClause], number: int = 1) -> Spec:
+    """Return a protocol with clauses as further axioms, as it is read from its text.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import protocol
+    >>> spec = repaired_spec(protocol("case-2-serializable"), [RuleClause(())])
+    >>> spec.name, str(spec.axioms[-1])
+    ('case-2-serializable-repaired-1', 'empty unseen as repair')
+    """
+    quote = rule.text.index('"') + 1
+    end = rule.text.index('"', quote)
+    text = f"{rule.text[:end]}, repaired{rule.text[end:].rstrip()}\n"
+    for k, clause in enumerate(clauses, 1):
+        name = "repair" if len(clauses) == 1 else f"repair-{k}"
+        text += f"\n(* Aborts if {clause.words}. *)\nempty {clause.text} as {name}\n"
+    read = read_spec(text, f"{rule.name}-repaired-{number}", rule.path)
+    return replace(read, path=None)
+
+
+def _repair_of(
+    cover: Cover, number: int, groups: CandidateGroups, equal: dict[str, list[str]]
+) -> RuleRepair:
+    """Return a cover as a repaired protocol, judged again on every graph by its text."""
+    spec = repaired_spec(groups.protocol, cover.clauses, number)
+    admits = compile_spec(spec)
+    needless = 0
+    for group in groups:
+        if group.is_bad and admits(group.frame):
+            raise Disagreement(f"{spec.name} admits what it should abort:\n{spec.text}")
+        needless += group.count * (not group.is_bad and not admits(group.frame))
+    if needless != cover.needless:
+        raise Disagreement(
+            f"{spec.name} aborts {needless} candidates for nothing, not {cover.needless}"
+        )
+    saved = None if groups.released is None else _saved(groups, spec)
+    used = dict.fromkeys(term.text for clause in cover.clauses for term in clause.terms)
+    same = tuple((name, other) for name in used for other in equal.get(name, [])[:1])
+    return RuleRepair(spec, cover, saved, equal_here=same)
+
+
+def _saved(groups: CandidateGroups, spec: Spec) -> int:
+    """Return the number of good candidates that a spec admits and the released one aborts."""
+    admits = compile_spec(spec)
+    return sum(
+        group.count
+        for group in groups
+        if not group.is_bad and not group.is_released and admits(group.frame)
+    )
+
+
+def _confirm(
+    result: RuleRepairs, groups: CandidateGroups, progress: Callable[[str], None]
+) -> RuleRepairs:
+    """Return the result with searches, proofs, and histories that show what is needed.
+
+    Repairs that a limit leaves unconfirmed stay in the front without these.
+    """
+    rule, level, budget = groups.protocol, groups.level, groups.budget
+    front = list(result.front)
+    try:
+        # What is not proved of the strictest rule is not proved of a weaker one.
+        strictest = repaired_spec(rule, [RuleClause(())])
+        tries = not result.explained and _try_proof(strictest, level, budget) is not None
+        for k, one in enumerate(front):
+            progress(f"check {k + 1} of {len(front)}")
+            _search_again(one.spec, groups)
+            front[k] = replace(one, needed=_needed_parts(one, groups))
+            if tries:
+                front[k] = replace(front[k], proof=_try_proof(one.spec, level, budget))
+            budget.check()
+    except (Limit, MemoryError) as limit:
+        result = replace(result, ended=str(limit) or "memory limit")
+    return replace(result, front=tuple(front))
+
+
+def _try_proof(spec: Spec, level: Spec, budget: Budget) -> Proof | None:
+    """Return a proof for any number of transactions; None if there is none."""
+    proof = prove(Question(spec, level), budget=budget)
+    return proof if proof.holds else None
+
+
+def _search_again(spec: Spec, groups: CandidateGroups) -> None:
+    """Raise Disagreement if `separate` finds a counterexample of a repair in the scopes."""
+    for name, sizes in groups.sizes.items():
+        few = [n for n in sizes if n <= FEW]
+        if few and not groups.explained:
+            answer = separate(
+                spec, groups.level, groups.scopes[name], transactions=few, shipped=False,
+                by="exhaustive", budget=groups.budget,
+            )  # fmt: skip
+            if answer.found:
+                raise Disagreement(f"{spec.name} still admits what it should abort: {answer}")
+            groups.budget.check()
+
+
+def _needed_parts(one: RuleRepair, groups: CandidateGroups) -> tuple[NeededPart, ...]:
+    """Return, for each clause and each term, a history that shows that it is needed."""
+    clauses = one.cover.clauses
+    admits = compile_spec(one.spec)
+    parts = []
+    for k, clause in enumerate(clauses):
+        others = (*clauses[:k], *clauses[k + 1 :])
+        rest = compile_spec(repaired_spec(groups.protocol, others))
+        hole = next(group for group in groups.bad if rest(group.frame))
+        test = _litmus(hole, groups.protocol, groups.level)
+        parts.append(NeededPart(clause.text, "violation", test))
+        for t, term in enumerate(clause.terms):
+            wider = RuleClause((*clause.terms[:t], *clause.terms[t + 1 :]))
+            stricter = compile_spec(repaired_spec(groups.protocol, (*others, wider)))
+            needless = (g for g in groups if not g.is_bad and admits(g.frame))
+            lost = min(
+                (g for g in needless if not stricter(g.frame)),
+                key=lambda g: len(g.first.events),
+            )
+            test = _litmus(lost, one.spec, groups.level)
+            parts.append(NeededPart(term.text, "needless abort", test))
+    return tuple(parts)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.execution.dependency_graph import graph
     from isolitmus.checker.execution.run_result import run
     from isolitmus.checker.search.lattice_search import compare
+    from isolitmus.checker.search.repair import repair
     from isolitmus.checker.search.separation import separate
     from isolitmus.checker.sweeps.table_sweep import sweep
     from isolitmus.claims.claim_evidence import verify_claims
@@ -58,6 +59,7 @@ __all__ = [
     "predict",
     "protocol",
     "race",
+    "repair",
     "replay",
     "report",
     "robust",
@@ -92,6 +94,7 @@ HOMES = {
     "predict": "jobs.predict.prediction:predict_workload",
     "protocol": "specs.files.spec_catalogue:protocol",
     "race": "conformance.racing.races:race",
+    "repair": "checker.search.repair:repair",
     "replay": "conformance.delta.engine:replay",
     "report": "pipeline.sweep_report:sum_tables",
     "robust": "jobs.invariants.invariants:decide_jobs",

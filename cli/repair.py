@@ -35,9 +35,7 @@ def repair(
     *,
     keeps: Annotated[
         str,
-        typer.Option(
-            metavar="LEVEL", help="The level that it should keep.", show_default=False
-        ),
+        typer.Option(metavar="LEVEL", help="The level that it should keep.", show_default=False),
     ],
     universe: Annotated[
         list[str] | None,
@@ -56,6 +54,10 @@ def repair(
     explained: Annotated[
         bool,
         typer.Option("--explained", help="Also repair what no serial order explains."),
+    ] = False,
+    no_proofs: Annotated[
+        bool,
+        typer.Option("--no-proofs", help="Only search; do not try to prove the repairs."),
     ] = False,
     time: Time = None,
     memory: Memory = None,
@@ -93,6 +95,7 @@ def repair(
             universe or (),
             transactions=transactions,
             explained=explained,
+            proofs=not no_proofs,
             budget=within,
             progress=tell,
         )

@@ -9,7 +9,7 @@ to prove it for any number of transactions. Each part of it is shown to be neede
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
@@ -35,9 +35,9 @@ from isolitmus.model.errors import Disagreement, IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.vocabulary import relations_of
 from isolitmus.specs.files.catalogue import scope as named_scope
+from isolitmus.specs.files.spec_catalogue import every_level
 from isolitmus.specs.files.spec_catalogue import level as named_level
 from isolitmus.specs.files.spec_catalogue import protocol as named_protocol
-from isolitmus.specs.files.spec_catalogue import every_level
 from isolitmus.specs.files.spec_reader import read_spec
 from isolitmus.specs.registries import format_named
 
@@ -58,6 +58,8 @@ FEW = 2
 """Number of transactions up to which `separate` searches again."""
 LARGER = 3
 """Number of transactions that is tried if no counterexample has fewer."""
+KINDS = frozenset(("operation", "new field"))
+"""Needs of terms about kinds of statements."""
 ALONE = 12
 """Maximum number of single terms that are listed."""
 
@@ -91,7 +93,7 @@ class RuleRepair:
     proof: Proof | None = None
     """Proof for any number of transactions; None if there is none."""
     equal_here: tuple[tuple[str, str], ...] = ()
-    """Terms that hold for the same pairs in these scopes: the one that is used, and another."""
+    """Relations that hold for the same pairs in these scopes: the one that is used, another."""
 
     @property
     def proved_for(self) -> str | None:
@@ -207,6 +209,7 @@ def repair(
     *,
     transactions: int | None = None,
     explained: bool = False,
+    proofs: bool = True,
     budget: Budget | None = None,
     progress: Callable[[str], None] = lambda _text: None,
 ) -> RuleRepairs:
@@ -226,6 +229,8 @@ def repair(
         no candidate with 2 is bad.
     explained : bool
         Whether a candidate is also bad if no serial order produces its tables.
+    proofs : bool
+        Whether to try to prove the repairs for any number of transactions.
     budget : Budget, optional
         Limits of time and memory. Once spent, the result has what was found so far.
     progress : callable, optional
@@ -238,7 +243,7 @@ def repair(
 
     Examples
     --------
-    >>> repairs = repair("case-2-serializable", "log-serializable", ["vectors"])
+    >>> repairs = repair("case-2-serializable", "log-serializable", ["vectors"], proofs=False)
     >>> repairs.outcome, repairs.bad
     ('repaired', 21)
     >>> [one.cover.clauses[0].text for one in repairs.front][:2]
@@ -259,7 +264,7 @@ def repair(
     bad = groups.bad
     if bad:
         result = replace(result, hole=_litmus(bad[0], rule, level))
-        result = _find_repairs(result, groups, progress)
+        result = _find_repairs(result, groups, progress, proofs=proofs and not explained)
     elif ended is None:
         form = format_named(scopes[0].format).name
         beside = shipped_run(rule, level, unexplained=False, format=form)
@@ -377,7 +382,7 @@ def _bound(groups: CandidateGroups, ended: str | None) -> str:
 
 
 def _find_repairs(
-    result: RuleRepairs, groups: CandidateGroups, progress: Callable[[str], None]
+    result: RuleRepairs, groups: CandidateGroups, progress: Callable[[str], None], *, proofs: bool
 ) -> RuleRepairs:
     """Return the result with its repairs, after the candidates are collected."""
     rule, level = groups.protocol, groups.level
@@ -414,7 +419,7 @@ def _find_repairs(
     )
     front = [_repair_of(cover, k, groups, equal) for k, cover in enumerate(covers, 1)]
     result = replace(result, front=tuple(front))
-    return result if result.ended else _confirm(result, groups, progress)
+    return result if result.ended else _confirm(result, groups, progress, proofs=proofs)
 
 
 def _without_beaten(covers: Sequence[Cover]) -> list[Cover]:
@@ -442,9 +447,7 @@ def _single_relations(
     return tuple(covers[:ALONE])
 
 
-def _indistinct(
-    classes: PairClasses, rule: Spec, level: Spec
-) -> tuple[Litmus, Litmus] | None:
+def _indistinct(classes: PairClasses, rule: Spec, level: Spec) -> tuple[Litmus, Litmus] | None:
     pair = classes.indistinct
     if pair is None:
         return None
@@ -454,10 +457,13 @@ def _indistinct(
 
 def _litmus(group: CandidateGroup, rule: Spec, level: Spec) -> Litmus:
     """Return the first candidate of a group as a litmus test, read back from its text."""
-    verb = "forbidden" if group.is_bad else "allowed"
-    title = f"Admitted by {rule.name}, {verb} by {level.name}"
+    verdict = f"{'forbidden' if group.is_forbidden else 'allowed'} by {level.name}"
+    if group.is_bad and not group.is_forbidden:
+        verdict += ", its tables are of no serial order"
     plain = group.first.litmus(
-        f"{rule.name}-{verb}", title, f"isolitmus repair {rule.name} --keeps {level.name}"
+        f"{rule.name}-{'violation' if group.is_bad else 'allowed'}",
+        f"Admitted by {rule.name}, {verdict}",
+        f"isolitmus repair {rule.name} --keeps {level.name}",
     )
     litmus = read_again(plain)
     assert isinstance(litmus, Litmus)
@@ -500,8 +506,9 @@ def _repair_of(
             f"{spec.name} aborts {needless} candidates for nothing, not {cover.needless}"
         )
     saved = None if groups.released is None else _saved(groups, spec)
-    used = dict.fromkeys(term.text for clause in cover.clauses for term in clause.terms)
-    same = tuple((name, other) for name in used for other in equal.get(name, [])[:1])
+    terms = (term for clause in cover.clauses for term in clause.terms)
+    relations = dict.fromkeys(term.text for term in terms if term.side == "pair")
+    same = tuple((name, other) for name in relations for other in equal.get(name, [])[:1])
     return RuleRepair(spec, cover, saved, equal_here=same)
 
 
@@ -516,7 +523,7 @@ def _saved(groups: CandidateGroups, spec: Spec) -> int:
 
 
 def _confirm(
-    result: RuleRepairs, groups: CandidateGroups, progress: Callable[[str], None]
+    result: RuleRepairs, groups: CandidateGroups, progress: Callable[[str], None], *, proofs: bool
 ) -> RuleRepairs:
     """Return the result with searches, proofs, and histories that show what is needed.
 
@@ -527,17 +534,26 @@ def _confirm(
     try:
         # What is not proved of the strictest rule is not proved of a weaker one.
         strictest = repaired_spec(rule, [RuleClause(())])
-        tries = not result.explained and _try_proof(strictest, level, budget) is not None
+        tries = proofs and _try_proof(strictest, level, budget) is not None
         for k, one in enumerate(front):
             progress(f"check {k + 1} of {len(front)}")
             _search_again(one.spec, groups)
             front[k] = replace(one, needed=_needed_parts(one, groups))
-            if tries:
+            if tries and _is_provable(one.cover):
                 front[k] = replace(front[k], proof=_try_proof(one.spec, level, budget))
             budget.check()
     except (Limit, MemoryError) as limit:
         result = replace(result, ended=str(limit) or "memory limit")
     return replace(result, front=tuple(front))
+
+
+def _is_provable(cover: Cover) -> bool:
+    """Return whether a proof is worth an attempt: no premise of proofs is about kinds of
+    statements, so a clause that is restricted to one is not proved.
+    """
+    return not any(
+        cost.name in KINDS for clause in cover.clauses for t in clause.terms for cost in t.costs
+    )
 
 
 def _try_proof(spec: Spec, level: Spec, budget: Budget) -> Proof | None:
@@ -550,7 +566,7 @@ def _search_again(spec: Spec, groups: CandidateGroups) -> None:
     """Raise Disagreement if `separate` finds a counterexample of a repair in the scopes."""
     for name, sizes in groups.sizes.items():
         few = [n for n in sizes if n <= FEW]
-        if few and not groups.explained:
+        if few:
             answer = separate(
                 spec, groups.level, groups.scopes[name], transactions=few, shipped=False,
                 by="exhaustive", budget=groups.budget,

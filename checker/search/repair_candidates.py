@@ -35,8 +35,10 @@ class CandidateGroup:
 
     first: Candidate
     """First of them, with the fewest transactions."""
+    is_forbidden: bool
+    """Whether the level forbids them."""
     is_bad: bool
-    """Whether the level forbids them, or no serial order produces their tables."""
+    """Whether the level forbids them, or, if asked, no serial order produces their tables."""
     is_released: bool
     """Whether the released protocol admits them as well."""
     count: int = 0
@@ -86,11 +88,12 @@ class CandidateGroups:
                 tell(f"scope {scope.name}, {n} transactions, {self.examined:,} examined")
             if candidate is None or not judges[0](candidate):
                 continue
-            is_bad = not judges[1](candidate) or (self.explained and candidate.unexplained())
+            is_forbidden = not judges[1](candidate)
+            is_bad = is_forbidden or (self.explained and candidate.unexplained())
             key = (scope.format, _graph_key(candidate.frame), is_bad)
             if key not in self.groups:
                 is_released = released is not None and released(candidate)
-                self.groups[key] = CandidateGroup(candidate, is_bad, is_released)
+                self.groups[key] = CandidateGroup(candidate, is_forbidden, is_bad, is_released)
             self.groups[key].count += 1
         self.sizes.setdefault(scope.name, []).append(n)
         self.scopes[scope.name] = scope

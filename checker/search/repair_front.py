@@ -106,7 +106,7 @@ class PricedClause(NamedTuple):
 
 
 class Cover(NamedTuple):
-    """Clauses that abort every bad candidate, with the number of good candidates that they abort."""
+    """Clauses that abort every bad candidate, with the number of good ones that they abort."""
 
     clauses: tuple[RuleClause, ...]
     needless: int
@@ -236,7 +236,7 @@ Key = TypeVar("Key")
 
 
 def _keep_cheapest(cheapest: dict[Key, RuleClause], key: Key, clause: RuleClause) -> None:
-    """Keep the clause at its key, unless a clause with fewer names, or an earlier text, is there."""
+    """Keep the clause, unless one with fewer names, or an earlier text, has its key."""
     known = cheapest.get(key)
     if known is None or (clause.size, clause.text) < (known.size, known.text):
         cheapest[key] = clause
@@ -342,15 +342,16 @@ def repair_front(
     They come by rank. The smallest rank at which there is a cover begins.
     """
     front: list[Cover] = []
+
+    def better_than(size: int) -> float:
+        """Return the fewest needless aborts at the ranks so far, with so many names."""
+        return min((c.needless for c in front if c.size <= size), default=float("inf"))
+
     for rank in sorted({one.clause.rank for one in clauses}):
         usable = without_dominated((o for o in clauses if o.clause.rank <= rank), check)
-
-        def better_than(size: int) -> float:
-            return min((c.needless for c in front if c.size <= size), default=float("inf"))
-
-        found = cheapest_covers(
+        covers = cheapest_covers(
             usable, n_bad, most_clauses=most_clauses, most_names=most_names,
             better_than=better_than, check=check,
         )  # fmt: skip
-        front += found
-        yield from found
+        front += covers
+        yield from covers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isolitmus.checker.render.repairs import repair_lines
+from isolitmus.checker.render.repairs import rule_repair_lines
 from isolitmus.checker.search.repair import repair as ask
 from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS
 from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget
@@ -19,12 +19,13 @@ from isolitmus.cli.output import (
     say_assumptions,
 )
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import IsolitmusError
+from isolitmus.model.errors import IsolitmusError, SpecError
 from isolitmus.model.scope import LARGEST
+from isolitmus.specs import spec
 from isolitmus.specs.disk.output_files import write_whole
 
 if TYPE_CHECKING:
-    from isolitmus.checker.search.repair import RuleRepairs
+    from isolitmus.checker.search.repair_result import RuleRepairs
 
 
 @check_output_paths(save=True)
@@ -103,7 +104,7 @@ def repair(
     if as_json:
         print_json({**found.to_json(), "files": files})
     else:
-        for line in repair_lines(found):
+        for line in rule_repair_lines(found):
             say(line)
         if files:
             say(f"{save}: {count_of(len(files), 'file')}, repaired protocols and histories.")
@@ -122,4 +123,17 @@ def _save(found: RuleRepairs, folder: Path) -> list[str]:
             texts[f"{one.spec.name}-needed-{number}.toml"] = str(part.litmus)
     for name, text in texts.items():
         write_whole(folder / name, text)
+        if name.endswith(".cat"):
+            _read_again(folder / name, found.protocol)
     return [str(folder / name) for name in texts]
+
+
+def _read_again(path: Path, protocol: str) -> None:
+    """Raise IsolitmusError if a written protocol cannot be read where it is."""
+    try:
+        spec(path)
+    except SpecError as error:
+        raise IsolitmusError(
+            f"{path} was written but cannot be read there ({error}); name the folder of {protocol}"
+            " with --save"
+        ) from None

@@ -74,7 +74,7 @@ PLUGINS: Mapping[str, Mapping[str, str]] = {
         "OtherDiagnosis.text": "isolitmus.checker.render.diagnosis:other_lines",
         "Portrait.text": "isolitmus.checker.render.search_results:portrait_lines",
         "Reason.text": "isolitmus.checker.render.reasons:words",
-        "RuleRepairs.text": "isolitmus.checker.render.repairs:repair_lines",
+        "RuleRepairs.text": "isolitmus.checker.render.repairs:rule_repair_lines",
         "RunResult.html": "isolitmus.checker.render.notebook:judged_html",
         "Separation.html": "isolitmus.checker.render.notebook:separation_html",
         "Separation.text": "isolitmus.checker.render.search_results:separation_lines",

@@ -31,6 +31,7 @@ ONE_THING = {
             "explore",
             "install",
             "matrix",
+            "repair",
             "run",
             "separate",
             "sweep",

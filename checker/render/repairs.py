@@ -6,23 +6,24 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.render.text_pictures import run_lines, timeline
 from isolitmus.checker.render.verdicts import because
+from isolitmus.checker.search.repair_front import MOST_CLAUSES, MOST_NAMES, MOST_TERMS
 from isolitmus.model.display import count_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from isolitmus.checker.search.repair import RuleRepair, RuleRepairs
+    from isolitmus.checker.search.repair_result import RuleRepair, RuleRepairs
     from isolitmus.model.litmus import Litmus
 
 HEADER = ("#", "rank", "names", "needless aborts", "removed aborts", "also abort the loser of")
 
 
-def repair_lines(repairs: RuleRepairs) -> Iterator[str]:
+def rule_repair_lines(repairs: RuleRepairs) -> Iterator[str]:
     """Yield the answer, the violation, the repairs with what they need, and the bound."""
     yield from _answer(repairs)
     if repairs.front:
         yield from _table(repairs)
-        histories = _Histories()
+        histories = _NumberedHistories()
         for number, one in enumerate(repairs.front, 1):
             yield ""
             yield from _details(number, one, histories)
@@ -83,7 +84,8 @@ def _table(repairs: RuleRepairs) -> Iterator[str]:
     """Yield the front as a table, with its legend."""
     yield ""
     yield (
-        "Repairs: no other one has fewer needless aborts with needs of no higher rank and no more"
+        f"Repairs of up to {MOST_CLAUSES} clauses with up to {MOST_TERMS} terms and {MOST_NAMES}"
+        " names: no other one has fewer needless aborts with needs of no higher rank and no more"
         " names."
     )
     rows = [HEADER]
@@ -108,7 +110,7 @@ def _table(repairs: RuleRepairs) -> Iterator[str]:
         )
 
 
-class _Histories:
+class _NumberedHistories:
     """Histories that a text names, numbered in the order of their first use."""
 
     def __init__(self) -> None:
@@ -131,7 +133,7 @@ class _Histories:
                 yield f"    {transaction.ljust(width)}  {statement.sql}"
 
 
-def _details(number: int, one: RuleRepair, histories: _Histories) -> Iterator[str]:
+def _details(number: int, one: RuleRepair, histories: _NumberedHistories) -> Iterator[str]:
     """Yield one repair: clauses in cat and in words, proof or bound, why each part is needed."""
     yield f"{number}. {one.spec.name}"
     for axiom, clause in zip(
@@ -144,7 +146,7 @@ def _details(number: int, one: RuleRepair, histories: _Histories) -> Iterator[st
     if one.proved_for is not None:
         yield f"   proved for any number of transactions: {one.proved_for}"
     else:
-        yield "   not proved: it holds in the search space only"
+        yield "   not proved: no counterexample in the search space"
     for part in one.needed:
         name = histories.name(part.litmus)
         effect = "is admitted" if part.reason == "violation" else "aborts for nothing"
@@ -167,7 +169,7 @@ def _needs(repairs: RuleRepairs) -> Iterator[str]:
         yield f"  rank {cost.rank}, {cost.name}: {cost.sentence}"
 
 
-def _others(repairs: RuleRepairs, histories: _Histories) -> Iterator[str]:
+def _others(repairs: RuleRepairs, histories: _NumberedHistories) -> Iterator[str]:
     """Yield repairs by one relation, and a pair of histories that no term tells apart."""
     if repairs.alone:
         yield ""

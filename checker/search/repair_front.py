@@ -71,7 +71,9 @@ class RuleClause:
     @property
     def words(self) -> str:
         """Condition under which it aborts the loser."""
-        return ", and ".join(term.words for term in self.terms) or "the two are concurrent"
+        about_both = any(term.side in ("pair", "between") for term in self.terms)
+        first = () if about_both else ("a commit is concurrent",)
+        return ", and ".join((*first, *(term.words for term in self.terms)))
 
     @property
     def rank(self) -> int:
@@ -84,7 +86,7 @@ class RuleClause:
         return sum(term.size for term in self.terms) or 1
 
 
-class Effect(NamedTuple):
+class ClauseEffect(NamedTuple):
     """Candidates that a clause aborts, as masks."""
 
     bad: int
@@ -97,7 +99,7 @@ class PricedClause(NamedTuple):
     """Clause with its effect."""
 
     clause: RuleClause
-    effect: Effect
+    effect: ClauseEffect
 
     @property
     def price(self) -> tuple[int, int]:
@@ -170,7 +172,7 @@ class ClassMasks:
         """Return whether some bad class has a pair of one of these types."""
         return bool(types & self._of_bad)
 
-    def effect(self, types: int) -> Effect:
+    def effect(self, types: int) -> ClauseEffect:
         """Return the effect of a clause that holds for these types of pairs."""
         bad = good = 0
         while types:
@@ -179,7 +181,7 @@ class ClassMasks:
             bad |= self._bad[k]
             good |= self._good[k]
             types ^= low
-        return Effect(bad, good)
+        return ClauseEffect(bad, good)
 
 
 def telling_terms(masks: ClassMasks, terms: Sequence[RuleTerm]) -> dict[int, list[int]]:
@@ -226,7 +228,7 @@ def priced_clauses(
         check()
     effects = {types: masks.effect(types) for types, _ in by_types}
     check()
-    by_effect: dict[tuple[Effect, int], RuleClause] = {}
+    by_effect: dict[tuple[ClauseEffect, int], RuleClause] = {}
     for (types, rank), clause in by_types.items():
         _keep_cheapest(by_effect, (effects[types], rank), clause)
     return [PricedClause(clause, effect) for (effect, _), clause in by_effect.items()]

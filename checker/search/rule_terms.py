@@ -41,7 +41,7 @@ RULE_COSTS = (
     RuleCost(2, "new field", "a property of the winner's statement that no log records today"),
     RuleCost(2, "statistics", "the loser's predicates on data, evaluated on statistics of files"),
     RuleCost(2, "positions", "the deletion vectors of both commits, compared bit by bit"),
-    RuleCost(3, "rows", "the loser's predicates, evaluated on rows that the winner wrote: a scan"),
+    RuleCost(3, "rows", "the loser's predicates, evaluated on rows of the winner: data is read"),
     RuleCost(3, "merge keys", "the keys of a MERGE's source, recorded in its commit"),
     RuleCost(4, "row ids", "the row ids of changed rows, recorded in each commit"),
 )
@@ -96,7 +96,7 @@ _UNRECORDED = frozenset(("ReadsTarget", "Complex"))
 _UNIONS = (("ReadsTarget", "InsertsUnmatched"), ("Blind", "NoData"))
 """Unions of sets that are tried as one condition; others are found as two clauses."""
 
-Side = Literal["pair", "winner", "loser", "between"]
+TermSide = Literal["pair", "winner", "loser", "between"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class RuleTerm:
     '(vis ; [~(Blind | NoData)] ; unseen)'
     """
 
-    side: Side
+    side: TermSide
     """What it is about: the pair, one of the two, or a commit between them."""
     names: tuple[str, ...]
     """The relation of a pair; else sets, whose union is meant. Empty: any commit between."""

@@ -12,7 +12,7 @@ from isolitmus.checker.execution.commit_loop import execute, execution_frame, wi
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.search.repair import repaired_spec
 from isolitmus.checker.search.repair_front import (
-    Effect,
+    ClauseEffect,
     PricedClause,
     RuleClause,
     cheapest_covers,
@@ -130,7 +130,7 @@ instances = st.integers(1, 4).flatmap(
 def test_covers_are_those_of_brute_force(instance):
     n_bad, drawn = instance
     clauses = [
-        PricedClause(numbered_clause(k, size), Effect(bad, good))
+        PricedClause(numbered_clause(k, size), ClauseEffect(bad, good))
         for k, (bad, good, size) in enumerate(drawn)
     ]
     least = {}
@@ -167,6 +167,12 @@ def test_clauses_are_written_with_sets_outside_and_relations_inside():
         " loser is a MERGE, and the loser is a blind append or the loser changes no data"
     )
     assert str(repaired_spec(protocol(RULE), [clause]).axioms[-1].name) == "repair"
+
+
+def test_words_of_a_clause_without_a_relation_say_that_a_commit_is_concurrent():
+    merging = RuleTerm("loser", ("Merging",))
+    assert RuleClause(()).words == "a commit is concurrent"
+    assert RuleClause((merging,)).words == "a commit is concurrent, and the loser is a MERGE"
 
 
 def test_every_repair_keeps_the_level_by_brute_force(repairs, frames):
@@ -361,3 +367,21 @@ def test_the_command_saves_texts_that_keep_the_level(call, tmp_path):
     assert (status, "--transactions is 9; expected an integer up to 8" in problem) == (2, True)
     status, _, problem = call("repair", RULE)
     assert (status, "--keeps" in problem) == (2, True)
+
+
+def test_a_text_that_includes_a_file_beside_it_is_saved_beside_it(call, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "tiny.toml").write_text(TINY)
+    text = protocol(RULE).text
+    (home / "mine.cat").write_text(text.replace("delta-commits.cat", "commits.cat"))
+    commits = '"Commits" include "delta-commits.cat"'
+    (home / "commits.cat").write_text(commits)
+    words = ("repair", home / "mine.cat", "--keeps", LEVEL, "--universe", home / "tiny.toml")
+    status, _, problem = call(*words, "--no-proofs", "--save", tmp_path / "elsewhere")
+    assert status == 2
+    assert "cannot be read there" in problem
+    assert "name the folder of mine with --save" in problem
+    status, _, problem = call(*words, "--no-proofs", "--save", home)
+    assert (status, problem) == (0, "")
+    assert spec(home / "mine-repaired-1.cat").axioms[-1].name.startswith("repair")

@@ -85,8 +85,8 @@ def _table(repairs: RuleRepairs) -> Iterator[str]:
     yield ""
     yield (
         f"Repairs of up to {MOST_CLAUSES} clauses with up to {MOST_TERMS} terms and {MOST_NAMES}"
-        " names: no other one has fewer needless aborts with needs of no higher rank and no more"
-        " names."
+        " names: no other one (for a proved one, no proved one) has fewer needless aborts with"
+        " needs of no higher rank and no more names."
     )
     rows = [HEADER]
     for number, one in enumerate(repairs.front, 1):
@@ -146,7 +146,7 @@ def _details(number: int, one: RuleRepair, histories: _NumberedHistories) -> Ite
     if one.proved_for is not None:
         yield f"   proved for any number of transactions: {one.proved_for}"
     else:
-        yield "   not proved: no counterexample in the search space"
+        yield "   not proved: no counterexample among the candidates checked"
     for part in one.needed:
         name = histories.name(part.litmus)
         effect = "is admitted" if part.reason == "violation" else "aborts for nothing"

@@ -270,9 +270,13 @@ def _find_repairs(
         for cover in repair_front(clauses, len(kinds), check=check):
             covers.append(cover)
             progress(f"{count_of(len(covers), 'repair')} found")
+        if proofs and not result.ended:
+            # What may be proved has a front of its own: a rule that only fits the scope beats it.
+            provable = [one for one in clauses if _is_provable(one.clause)]
+            covers += repair_front(provable, len(kinds), check=check)
     except (Limit, MemoryError) as limit:
         result = replace(result, ended=str(limit) or "memory limit")
-    covers = _without_beaten(covers)
+    covers = sorted(dict.fromkeys(covers), key=lambda c: (c.rank, c.size, c.needless))
     equal = {terms[k].text: [terms[o].text for o in same if terms[o].side == terms[k].side]
              for k, same in telling_terms(masks, terms).items()}  # fmt: skip
     released = groups.released
@@ -286,18 +290,31 @@ def _find_repairs(
     )
     front = [_repair_of(cover, k, groups, equal) for k, cover in enumerate(covers, 1)]
     result = replace(result, front=tuple(front))
-    return result if result.ended else _confirm(result, groups, progress, proofs=proofs)
+    if not result.ended:
+        result = _confirm(result, groups, progress, proofs=proofs)
+    return replace(result, front=_without_beaten(result.front, rule))
 
 
-def _without_beaten(covers: Sequence[Cover]) -> list[Cover]:
-    """Return the covers that no other one beats, by rank, then by needless aborts."""
+def _without_beaten(repairs: Sequence[RuleRepair], rule: Spec) -> tuple[RuleRepair, ...]:
+    """Return the repairs that no other one beats, and the proved ones that no proved one beats.
 
-    def beats(a: Cover, b: Cover) -> bool:
-        price_a, price_b = (a.needless, a.rank, a.size), (b.needless, b.rank, b.size)
-        return price_a != price_b and all(x <= y for x, y in zip(price_a, price_b, strict=True))
+    They are numbered in their order.
+    """
+    proved = [one for one in repairs if one.proved_for is not None]
 
-    kept = [cover for cover in covers if not any(beats(other, cover) for other in covers)]
-    return sorted(kept, key=lambda cover: (cover.rank, cover.size))
+    def is_beaten(one: RuleRepair) -> bool:
+        rivals = proved if one in proved else repairs
+        return any(_beats(other.cover, one.cover) for other in rivals)
+
+    kept = [one for one in repairs if not is_beaten(one)]
+    specs = (repaired_spec(rule, one.cover.clauses, k) for k, one in enumerate(kept, 1))
+    return tuple(replace(one, spec=spec) for one, spec in zip(kept, specs, strict=True))
+
+
+def _beats(a: Cover, b: Cover) -> bool:
+    """Return whether a cover is at least as good in everything, and better in something."""
+    price_a, price_b = (a.needless, a.rank, a.size), (b.needless, b.rank, b.size)
+    return price_a != price_b and all(x <= y for x, y in zip(price_a, price_b, strict=True))
 
 
 def _single_relations(
@@ -406,7 +423,7 @@ def _confirm(
             progress(f"check {k + 1} of {len(front)}")
             _search_again(one.spec, groups)
             front[k] = replace(one, needed=_needed_parts(one, groups))
-            if tries and _is_provable(one.cover):
+            if tries and all(map(_is_provable, one.cover.clauses)):
                 front[k] = replace(front[k], proof=_try_proof(one.spec, level, budget))
             budget.check()
     except (Limit, MemoryError) as limit:
@@ -414,13 +431,11 @@ def _confirm(
     return replace(result, front=tuple(front))
 
 
-def _is_provable(cover: Cover) -> bool:
+def _is_provable(clause: RuleClause) -> bool:
     """Return whether a proof is worth an attempt: no premise of proofs is about kinds of
     statements, so a clause that is restricted to one is not proved.
     """
-    return not any(
-        cost.name in KINDS for clause in cover.clauses for t in clause.terms for cost in t.costs
-    )
+    return not any(cost.name in KINDS for term in clause.terms for cost in term.costs)
 
 
 def _try_proof(spec: Spec, level: Spec, budget: Budget) -> Proof | None:

@@ -114,7 +114,9 @@ class RuleRepairs(TextResult):
     hole: Litmus | None = None
     """Smallest bad candidate."""
     front: tuple[RuleRepair, ...] = ()
-    """Repairs of which no other has fewer needless aborts at no higher rank and no more names."""
+    """Repairs of which no other has fewer needless aborts at no higher rank and no more names;
+    for a proved one, no other proved one.
+    """
     alone: tuple[Cover, ...] = ()
     """Repairs by a single relation, on the front or not, fewest needless aborts first."""
     indistinct: tuple[Litmus, Litmus] | None = None

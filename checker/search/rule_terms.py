@@ -186,7 +186,7 @@ def rule_terms(relations: Iterable[str], sets: Iterable[str]) -> tuple[RuleTerm,
     ['(vis ; unseen)', '(unseen ; unseen)', 'removes-read-row']
     """
     known = [name for name in _COST_OF_SET if name in frozenset(sets)]
-    unions = [(name,) for name in known]
+    unions: list[tuple[str, ...]] = [(name,) for name in known]
     unions += [union for union in _UNIONS if all(name in known for name in union)]
     terms = [RuleTerm("pair", (name,)) for name in _COST_OF_RELATION if name in set(relations)]
     for inside in (True, False):

@@ -28,7 +28,7 @@ from isolitmus.checker.search.rule_terms import (
 )
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.model.budget import Budget
-from isolitmus.model.errors import IsolitmusError, UnknownName
+from isolitmus.model.errors import IsolitmusError, TimeLimit, UnknownName
 from isolitmus.model.vocabulary import relations_of
 from isolitmus.specs import level, protocol, scope, spec
 from isolitmus.specs.files.scope_file import read_scope
@@ -326,6 +326,22 @@ def test_a_spent_budget_gives_what_was_found_so_far(tiny):
     none = repair(RULE, LEVEL, [tiny], budget=Budget(0))
     assert (none.outcome, none.front, bool(none.ended)) == ("unknown", (), True)
     assert str(none).startswith(f"Unknown whether {RULE} admits anything that {LEVEL} forbids")
+
+
+def test_a_limit_during_the_search_repairs_what_was_collected(tiny):
+    class Steps(Budget):
+        left_steps = 60
+
+        def check(self):
+            self.left_steps -= 1
+            if self.left_steps < 0:
+                raise TimeLimit("the time limit of 1 s ended it")
+
+    found = repair(RULE, LEVEL, [tiny], budget=Steps())
+    assert (found.outcome, found.ended) == ("repaired", "the time limit of 1 s ended it")
+    assert found.bad > 0
+    assert "so larger ones are not covered" in found.bound
+    assert [one.needed for one in found.front] == [()] * len(found.front)
 
 
 @pytest.mark.parametrize(

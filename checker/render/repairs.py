@@ -50,7 +50,7 @@ def _answer(repairs: RuleRepairs) -> Iterator[str]:
             test = repairs.beside.test
             yield (
                 f"Outside the search: {rule} admits and {level} forbids {test.name} of the"
-                " catalogue; to repair that, name a scope with its statements (--universe):"
+                " catalogue:"
             )
             for line in because(repairs.beside.forbidden.violations[0]):
                 yield f"  {line}"

@@ -401,3 +401,31 @@ def test_a_text_that_includes_a_file_beside_it_is_saved_beside_it(call, tmp_path
     status, _, problem = call(*words, "--no-proofs", "--save", home)
     assert (status, problem) == (0, "")
     assert spec(home / "mine-repaired-1.cat").axioms[-1].name.startswith("repair")
+
+
+UNTRACKED = """\
+title  = "Updates, some with a subquery in SET, which the read set does not record"
+source = "test"
+
+[table]
+columns        = "id INT, part INT"
+partitioned_by = ["part"]
+init           = ["INSERT INTO t VALUES (1, 0), (2, 1)"]
+
+[scope]
+transactions = [2]
+statements   = [
+    "UPDATE t SET id = (SELECT max(id) FROM t WHERE part = 1) WHERE part = 0",
+    "UPDATE t SET id = (SELECT max(id) FROM t WHERE part = 0) WHERE part = 1",
+    "UPDATE t SET id = id + 1 WHERE part = 0",
+]
+"""
+
+
+def test_a_read_that_is_not_recorded_is_repaired_by_the_kind_of_the_statement():
+    untracked = read_scope(UNTRACKED, "untracked")
+    found = repair("delta-serializable", LEVEL, [untracked], proofs=False)
+    texts = [one.cover.clauses[0].text for one in found.front]
+    assert texts == ["unseen", "unseen ; [ReadsTarget]"]
+    assert found.front[-1].cover.needless == 0
+    assert (found.released, found.excused, found.front[0].saved) == (None, None, None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import ReadableRepr, first_lines
-from isolitmus.model.errors import FrameError, printable
+from isolitmus.model.errors import FrameError, UndeterminedError, printable
 from isolitmus.model.reason import Edge, Reason
 from isolitmus.model.relation import Relation
 from isolitmus.model.verdict import Violation
@@ -116,6 +117,14 @@ class Frame(ReadableRepr):
         if kind in self.later:
             reason = Reason.of(kind, first=self.nodes[i], second=self.nodes[j])
         return Edge(self.nodes[i], self.nodes[j], kind, reason, self.own.get(kind))
+
+    def every_relation(self) -> dict[str, Relation]:
+        """Return all relations by name, except for those that the execution leaves undetermined."""
+        found = dict(self.relations)
+        for name in sorted(self.later):
+            with suppress(UndeterminedError):
+                found[name] = self.relations[name]
+        return found
 
     def term(self, name: str) -> Term:
         """Return the meaning of a base name of the frame."""

@@ -147,7 +147,7 @@ def arguments(question: Question) -> list[list[Lemma]]:
         if question.below_files:
             merges = any(name.endswith("-unmerged") for name in question.a.needs)
             first[1] = _as_first_read((MERGED if merges else FILES) | MOVED)
-            tools |= {"written-rows"}
+            tools |= {"written-rows", *(("no-restores",) if merges else ())}
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
         first = [_next_is_first(), *(lemma(orders[0]) for lemma in of_order)]

@@ -114,7 +114,7 @@ class CandidateGroups:
     def shared_terms(self) -> tuple[RuleTerm, ...]:
         """Return the terms whose names every graph has: others are undetermined for some pair."""
         frames = [group.frame for group in self]
-        names = [frozenset(frame.relations) for frame in frames]
+        names = [frozenset(frame.every_relation()) for frame in frames]
         sets = [frozenset(frame.sets) for frame in frames]
         return rule_terms(frozenset.intersection(*names), frozenset.intersection(*sets))
 
@@ -153,7 +153,7 @@ def classify(groups: CandidateGroups, terms: Sequence[RuleTerm]) -> PairClasses:
 
 
 def _graph_key(frame: Frame) -> Hashable:
-    relations = tuple((name, relation.rows) for name, relation in frame.relations.items())
+    relations = tuple((name, relation.rows) for name, relation in frame.every_relation().items())
     return relations, tuple(frame.sets.items())
 
 

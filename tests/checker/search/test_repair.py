@@ -96,7 +96,7 @@ def test_costs_are_ranked_and_a_winner_costs_no_less_than_a_loser():
 def test_a_term_holds_where_its_text_in_cat_does(frames):
     longer = [c.frame for c in candidates(scope("two-partitions"), 3, lambda _: True) if c]
     frames = [*frames, *longer[::23]]
-    terms = rule_terms(frames[0].relations, frames[0].sets)
+    terms = rule_terms(frames[0].every_relation(), frames[0].sets)
     kinds = [pair_types(frame, terms) for frame in frames]
     for bit, term in enumerate(terms):
         text = f'"T" format delta empty {RuleClause((term,)).text} as t'
@@ -193,7 +193,7 @@ def test_no_rule_of_one_term_or_two_beats_the_front(repairs, frames):
     admits, keeps = compile_spec(protocol(RULE)), compile_spec(level(LEVEL))
     bad = [f for f in frames if admits(f) and not keeps(f)]
     good = [f for f in frames if admits(f) and keeps(f)]
-    terms = rule_terms(frames[0].relations, frames[0].sets)
+    terms = rule_terms(frames[0].every_relation(), frames[0].sets)
     of_bad, of_good = ([pair_types(f, terms) for f in some] for some in (bad, good))
     columns = [1 << bit for bit in range(len(terms))]
     pairs = combinations(range(0, len(terms), 3), 2)
@@ -254,7 +254,7 @@ def test_a_pair_that_no_term_tells_apart_has_the_same_terms_and_other_verdicts()
         return
     keeps = compile_spec(level(LEVEL))
     seen = [execution_frame(execute(t, without_checks(protocol(RULE)))) for t in found.indistinct]
-    terms = rule_terms(seen[0].relations, seen[0].sets)
+    terms = rule_terms(seen[0].every_relation(), seen[0].sets)
     assert pair_types(seen[0], terms) == pair_types(seen[1], terms)
     assert [keeps(frame) for frame in seen] == [False, True]
 

@@ -90,6 +90,11 @@ class Question:
         """True if the first spec looks below the level of files."""
         return not self.a.needs.isdisjoint(relations_of("delta-rows"))
 
+    @property
+    def merges_files(self) -> bool:
+        """True if the first spec leaves merged files out."""
+        return any(name.endswith("-unmerged") for name in self.a.needs)
+
 
 class Theory:
     """Claim in a domain: tables, demands of the first spec, relations of the second."""
@@ -145,9 +150,8 @@ def arguments(question: Question) -> list[list[Lemma]]:
         first = [_as_defined(), _as_read(), _saw_what_it_wrote()]
         tools = PLAIN | ROWS | PREDICATES
         if question.below_files:
-            merges = any(name.endswith("-unmerged") for name in question.a.needs)
-            first[1] = _as_first_read((MERGED if merges else FILES) | MOVED)
-            tools |= {"written-rows", *(("no-restores",) if merges else ())}
+            first[1] = _as_first_read((MERGED if question.merges_files else FILES) | MOVED)
+            tools |= {"written-rows"}
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
         first = [_next_is_first(), *(lemma(orders[0]) for lemma in of_order)]
@@ -155,7 +159,13 @@ def arguments(question: Question) -> list[list[Lemma]]:
     else:
         first = [_rows(orders[0]), _first_committer(orders[0])]
         tools = PLAIN
-    goals = [_goal(axiom, orders, question.transactions, tools) for axiom in question.b.axioms]
+    wider = [tools]
+    if not orders and question.merges_files:
+        wider.append(tools | {"no-restores"})  # RESTORE brings rows back in merged files
+    goals = [
+        [lemma for some in wider for lemma in _goal(axiom, orders, question.transactions, some)]
+        for axiom in question.b.axioms
+    ]
     return [*([lemma] for lemma in first), *goals]
 
 

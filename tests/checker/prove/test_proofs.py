@@ -55,8 +55,8 @@ PREMISE_NAMES = {
         " written-rows removed-rows vectors merged-files"
     ),
     "case-4": (
-        "snapshot put-if-absent committed definitions read-files read-predicates rows compactions"
-        " backfills vectors moved-files"
+        "snapshot put-if-absent committed definitions read-files read-predicates files rows"
+        " compactions backfills moved-files"
     ),
 }
 TWINS = [(name, premise) for name, used in PREMISE_NAMES.items() for premise in used.split()]

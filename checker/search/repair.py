@@ -272,7 +272,7 @@ def _find_repairs(
             progress(f"{count_of(len(covers), 'repair')} found")
         if proofs and not result.ended:
             # What may be proved has a front of its own: a rule that only fits the scope beats it.
-            provable = [one for one in clauses if _is_provable(one.clause)]
+            provable = priced_clauses(masks, terms, among=_is_provable_term, check=check)
             covers += repair_front(provable, len(kinds), check=check)
     except (Limit, MemoryError) as limit:
         result = replace(result, ended=str(limit) or "memory limit")
@@ -432,10 +432,13 @@ def _confirm(
 
 
 def _is_provable(clause: RuleClause) -> bool:
-    """Return whether a proof is worth an attempt: no premise of proofs is about kinds of
-    statements, so a clause that is restricted to one is not proved.
-    """
-    return not any(cost.name in KINDS for term in clause.terms for cost in term.costs)
+    """Return whether a proof is worth an attempt."""
+    return all(map(_is_provable_term, clause.terms))
+
+
+def _is_provable_term(term: RuleTerm) -> bool:
+    """Return whether premises of proofs are about a term: none is about kinds of statements."""
+    return not any(cost.name in KINDS for cost in term.costs)
 
 
 def _try_proof(spec: Spec, level: Spec, budget: Budget) -> Proof | None:

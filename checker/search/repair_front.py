@@ -184,18 +184,22 @@ class ClassMasks:
         return ClauseEffect(bad, good)
 
 
-def telling_terms(masks: ClassMasks, terms: Sequence[RuleTerm]) -> dict[int, list[int]]:
+def telling_terms(
+    masks: ClassMasks,
+    terms: Sequence[RuleTerm],
+    among: Callable[[RuleTerm], bool] = lambda _: True,
+) -> dict[int, list[int]]:
     """Return the terms that tell pairs apart, each with the later ones that equal it here.
 
-    Of terms that hold for the same pairs the first is kept, so sort them by cost, and a later one
-    only if it has fewer names. A term that holds
-    for all pairs, or for none of a bad candidate, is left out.
+    Terms that are not ``among`` those asked for are left out. Of terms that hold for the same pairs
+    the first is kept, so sort them by cost, and a later one only if it has fewer names. A term that
+    holds for all pairs, or for none of a bad candidate, is left out.
     """
     by_column: dict[int, list[int]] = {}
     alternatives: dict[int, list[int]] = {}
     for k, term in enumerate(terms):
         column = masks.columns[k]
-        if column == masks.everything or not masks.hits_bad(column):
+        if column == masks.everything or not masks.hits_bad(column) or not among(term):
             continue
         equal = by_column.setdefault(column, [])
         # A dearer term with fewer names is no alternative: it stays a term of its own.
@@ -212,11 +216,12 @@ def priced_clauses(
     masks: ClassMasks,
     terms: Sequence[RuleTerm],
     *,
+    among: Callable[[RuleTerm], bool] = lambda _: True,
     most_terms: int = MOST_TERMS,
     check: Callable[[], None] = lambda: None,
 ) -> list[PricedClause]:
-    """Return the clauses up to a number of terms, of those with one effect the cheapest."""
-    kept = telling_terms(masks, terms)
+    """Return the clauses of terms ``among`` some, of those with one effect the cheapest."""
+    kept = telling_terms(masks, terms, among)
     # One effect at two ranks: both stay, as the dearer one may have fewer names.
     by_types: dict[tuple[int, int], RuleClause] = {}
     for count in range(most_terms + 1):

@@ -59,7 +59,7 @@ class Frame(ReadableRepr):
     flaws: tuple[Violation, ...] = ()
     """Reads that no order of the transactions explains; if there is one, no spec admits the frame.
     """
-    later: frozenset[str] = frozenset()
+    later: frozenset[str] = field(default=frozenset(), compare=False)
     """Names of relations that are computed when ``relations`` is asked for them, and not listed."""
 
     def __post_init__(self) -> None:

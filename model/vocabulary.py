@@ -420,160 +420,141 @@ OF_DELTA = (
 )
 
 
+def _below_files(name: str, meaning: str, *, verb: str, refines: str = "") -> Term:
+    return Term(name, "delta-rows", meaning, verb=verb, refines=refines)
+
+
 OF_ROWS = (
-    Term(
+    _below_files(
         "merges-vectors",
-        "delta-rows",
         "both gave some file a deletion vector, and no position of it was deleted by both: a merged"
         " file of the two",
         verb="merges vectors with",
     ),
-    Term(
+    _below_files(
         "adds-meets-reads-unmerged",
-        "delta-rows",
         "adds-meets-reads without the merged files of the two",
         verb="adds, apart from merged files, to what is read by",
         refines="adds-meets-reads",
     ),
-    Term(
+    _below_files(
         "removes-meets-reads-unmerged",
-        "delta-rows",
         "removes-meets-reads without the merged files of the two, and without those that the second"
         " has merged with an earlier unseen commit: it forgets that it read them",
         verb="removes, apart from merged files, a file read by",
         refines="removes-meets-reads",
     ),
-    Term(
+    _below_files(
         "removes-meets-removes-unmerged",
-        "delta-rows",
         "removes-meets-removes without the merged files of the two",
         verb="removes, apart from merged files, a file removed by",
         refines="removes-meets-removes",
     ),
-    Term(
+    _below_files(
         "removes-meets-reads-unmoved",
-        "delta-rows",
         "removes-meets-reads without the files that the second compacts and to which the first gave"
         " a deletion vector (moved files), or an earlier unseen commit did",
         verb="removes, apart from moved files, a file read by",
         refines="removes-meets-reads",
     ),
-    Term(
+    _below_files(
         "removes-meets-removes-unmoved",
-        "delta-rows",
         "removes-meets-removes without the moved files of the two",
         verb="removes, apart from moved files, a file removed by",
         refines="removes-meets-removes",
     ),
-    Term(
+    _below_files(
         "adds-could-match-reads",
-        "delta-rows",
         "adds-meets-reads without the added files whose statistics exclude every recorded read of"
         " the second",
         verb="adds a file that could match what is read by",
         refines="adds-meets-reads",
     ),
-    Term(
+    _below_files(
         "adds-could-match-reads-unmerged",
-        "delta-rows",
         "adds-could-match-reads without the merged files of the two",
         verb="adds, apart from merged files, a file that could match what is read by",
         refines="adds-could-match-reads",
     ),
-    Term(
+    _below_files(
         "adds-match-reads",
-        "delta-rows",
         "adds-could-match-reads, and some row of these files satisfies a recorded read of the"
         " second",
         verb="adds a file with a row that matches what is read by",
         refines="adds-could-match-reads",
     ),
-    Term(
+    _below_files(
         "adds-match-reads-unmerged",
-        "delta-rows",
         "adds-match-reads without the merged files of the two",
         verb="adds, apart from merged files, a file with a row that matches what is read by",
         refines="adds-match-reads",
     ),
-    Term(
+    _below_files(
         "removes-could-match-reads",
-        "delta-rows",
         "the first removed a file that could, by its partition and statistics, contain rows that a"
         " recorded read of the second matches",
         verb="removes a file that could match what is read by",
     ),
-    Term(
+    _below_files(
         "added-rows-match-reads",
-        "delta-rows",
         "the first inserted or changed a row that then satisfies a recorded read of the second",
         verb="writes a row that matches what is read by",
     ),
-    Term(
+    _below_files(
         "removed-rows-match-reads",
-        "delta-rows",
         "the first deleted or changed a row that before satisfied a recorded read of the second",
         verb="removes a row that matches what is read by",
     ),
-    Term(
+    _below_files(
         "removes-removed-row",
-        "delta-rows",
         "both deleted or changed one position: a row as it stands in one file",
         verb="removes a row removed by",
     ),
-    Term(
+    _below_files(
         "removes-read-row",
-        "delta-rows",
         "the first deleted or changed a position of a file that the second read, and its row"
         " satisfies a recorded read of the second",
         verb="removes a row read by",
     ),
-    Term(
+    _below_files(
         "moves-removed-row",
-        "delta-rows",
         "the first copied into another file a position that the second deleted or changed",
         verb="moves a row removed by",
     ),
-    Term(
+    _below_files(
         "removes-moved-row",
-        "delta-rows",
         "the first deleted or changed a position that the second copied into another file",
         verb="removes a row moved by",
     ),
-    Term(
+    _below_files(
         "moves-read-row",
-        "delta-rows",
         "the first copied into another file a position of a file that the second read, and its row"
         " satisfies a recorded read of the second",
         verb="moves a row read by",
     ),
-    Term(
+    _below_files(
         "changes-changed-row",
-        "delta-rows",
         "both deleted or changed one row, wherever it stood: row tracking knows it by its row id",
         verb="changes a row changed by",
     ),
-    Term(
+    _below_files(
         "same-merge-key",
-        "delta-rows",
         "both are a MERGE whose ON equates the same target columns with its source, and both"
         " sources have one key",
         verb="has a merge key of",
     ),
-    Term(
+    _below_files(
         "ww-later",
-        "delta-rows",
         "the second wrote some version of a row after the first one's; ww is the next one only",
         verb="is overwritten, perhaps later, by",
     ),
-    Term(
+    _below_files(
         "wr-earlier",
-        "delta-rows",
         "the second read a version of a row that the first wrote, or a later one than that",
         verb="wrote at or before what is read by",
     ),
-    Term(
+    _below_files(
         "rw-later",
-        "delta-rows",
         "the second wrote some version of a row after the one that the first read",
         verb="does not see, perhaps later, the writes of",
     ),

@@ -16,6 +16,7 @@ MODEL = "tests/checker/execution/test_model_engine.py"
 ROBUST = "tests/jobs/robust/test_robustness_laws.py"
 LATECOMERS = "tests/checker/judge/test_spec_properties.py"
 SWEEPS = "tests/checker/sweeps/test_table_sweep.py"
+ROW_LEVEL = "tests/checker/search/test_proposals.py"
 INVARIANTS = "tests/jobs/invariants/test_invariant_laws.py"
 
 
@@ -129,5 +130,23 @@ THEOREMS = {
     "Theorem 15": Status(paper="Why Theorems 15 and 16 hold", **INVARIANTS_STATUS),
     "Theorem 16": Status(paper="Why Theorems 15 and 16 hold", **INVARIANTS_STATUS),
     "Theorem 17": Status(paper="Why Theorems 15 and 16 hold", **INVARIANTS_STATUS),
-    "Theorem 18": Status(paper="Why Theorem 18 holds", script="row_level_repair"),
+    "Theorem 18": Status(
+        paper="Why Theorem 18 holds",
+        scope="scopes `vectors` and `vectors-two-files`: all histories of 2 writers",
+        tests=((ROW_LEVEL, "test_a_rule_that_is_proved_admits_no_violation"),),
+        command="separate case-2-repaired-serializable log-serializable --unbounded",
+        script="row_level_repair",
+    ),
+    "Theorem 19": Status(
+        paper="Why Theorem 19 holds",
+        scope="scopes `vectors` and `vectors-two-files`: all histories of 2 writers",
+        tests=((ROW_LEVEL, "test_a_rule_that_is_proved_admits_no_violation"),),
+        command="separate case-1-values-serializable log-serializable --unbounded",
+    ),
+    "Theorem 20": Status(
+        paper="Why Theorem 20 holds",
+        scope="scopes `vectors` and `vectors-two-files`: all histories of 2 writers",
+        tests=((ROW_LEVEL, "test_a_rule_that_is_proved_admits_no_violation"),),
+        command="separate case-4-serializable log-serializable --unbounded",
+    ),
 }

@@ -14,7 +14,7 @@ from isolitmus.model.run import ROLLED_BACK, SILENT
 from isolitmus.model.sql.query import items_of
 from isolitmus.model.sql.statement import Read, statements_of
 from isolitmus.specs.disk.input_files import is_file, shipped_files
-from isolitmus.specs.files.spec_catalogue import protocol_names, read_levels
+from isolitmus.specs.files.spec_catalogue import PROPOSALS, protocol_names, read_levels
 from isolitmus.specs.files.toml_reader import show_value
 from isolitmus.specs.registries import engines
 
@@ -105,7 +105,9 @@ def _names(who: str, given: Node, path: Path | None) -> tuple[str, ...]:
     of_file = path is not None and NAME.fullmatch(who) and is_file(path.parent / f"{who}.cat")
     if of_release or (of_file and who not in known):
         return (who,)
-    return given.meant(f"[{given}] is of no protocol", who, known, protocol_names)
+    usual = [name for name, file in known.items() if file.parent.name != PROPOSALS]
+    hints = known if who.startswith("case") else usual
+    return given.meant(f"[{given}] is of no protocol", who, hints, protocol_names)
 
 
 def read_expectation(given: Node, of: Expected) -> Expectation:

@@ -555,7 +555,7 @@ TABLES = "[tables.u]\ncolumns = 'id INT'\n[tables.{}]\ncolumns = 'id INT, part I
         # expectations
         ("[expect.delta-serializable]", "[expect.delta-serialisable]", ":18: [expect.delta-serialisable] is of no protocol; did you mean 'delta-serializable'?"),
         ("[expect.delta-serializable]", '[expect."detla-*"]', ":18: [expect.detla-*] is of no protocol; known: "),
-        ("[expect.delta-serializable]", "[expect]", ":19: [expect.outcome] is of no protocol; known: case-1-statistics-and-2-serializable, "),
+        ("[expect.delta-serializable]", "[expect]", ":19: [expect.outcome] is of no protocol; known: databricks-serializable-middle, "),
         ("outcome =", "outcomes =", ":19: [expect.delta-serializable] has no key 'outcomes'; did you mean 'outcome'?"),
         ('{ a = "ConcurrentAppendException", b = ["committed"] }', "3", ":19: expect.delta-serializable.outcome is 3; expected a table"),
         ('b = ["committed"]', 'c = "committed"', ":19: [expect.delta-serializable.outcome] has no key 'c'; known: a, b, r"),

@@ -22,7 +22,7 @@ from isolitmus.specs import level, litmus, protocol, scope
 from isolitmus.specs.files.catalogue import history_names, litmus_files, litmus_names, matrix
 from isolitmus.specs.files.catalogue_titles import litmus_by_tag, names_of_kind, titles_of_kind
 from isolitmus.specs.files.exceptions_file import exception_table
-from isolitmus.specs.files.spec_catalogue import every_level, levels, protocols
+from isolitmus.specs.files.spec_catalogue import every_level, levels, proposals, protocols
 from isolitmus.specs.registries import engine_named, format_named, formats, log_of_format
 
 READERS = {
@@ -107,7 +107,7 @@ def look_at_expectations(test):
     for who, expect in test.expect.items():
         if who.startswith("deltalake-"):  # what a release does where it differs from the model
             continue
-        assert who in protocols()
+        assert who in (*protocols(), *proposals())
         assert set(expect.outcome) == set(test.transactions) or not test.raw
         if test.raw:
             continue
@@ -136,7 +136,8 @@ def test_the_model_meets_the_expectations(on_tables):
         assert (judged.expected, judged.differences) == ("met", ())
 
     expected = [(name, who) for name, test in on_tables.items() for who in test.expect]
-    assert len(check_cases(meet, [pair for pair in expected if pair[1] in protocols()])) >= 630
+    every = {*protocols(), *proposals()}
+    assert len(check_cases(meet, [pair for pair in expected if pair[1] in every])) >= 630
 
 
 def look_at_levels(name, test):

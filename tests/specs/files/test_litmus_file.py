@@ -228,7 +228,7 @@ def test_what_is_expected_is_of_the_protocols_that_short_names_stand_for(written
     [
         (["databricks@9"], "[expect.databricks@9] is of no protocol; no release '9' of Databricks Runtime; known: 13.3"),
         (["delta-serializable@15.4"], "[expect.delta-serializable@15.4] is of no protocol; "),
-        (["databrick"], "[expect.databrick] is of no protocol; known: case-1-statistics-and-2-serializable, "),
+        (["databrick"], "[expect.databrick] is of no protocol; known: databricks-serializable-middle, "),
         (
             ["databricks", "databricks-write-serializable-newest-rows"],
             "is of databricks-write-serializable-newest-rows, as [expect.databricks]; leave one of the two out",

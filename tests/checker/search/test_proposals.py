@@ -1,0 +1,123 @@
+"""Rules that are being designed: what each admits among the histories of the scopes with vectors."""
+
+from functools import cache
+
+import pytest
+
+from isolitmus.checker.execution.run_result import run
+from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.checker.universes.tables import candidates
+from isolitmus.specs import level, litmus, protocol, scope
+from isolitmus.specs.files.spec_catalogue import proposals
+
+SCOPES = ("vectors", "vectors-two-files")
+PROVED = (
+    "case-1-statistics-serializable", "case-1-values-serializable", "case-2-repaired-serializable",
+    "case-1-statistics-and-2-repaired-serializable", "case-4-serializable",
+)  # fmt: skip
+SERIALIZABLE = [name for name in proposals() if not name.endswith("write-serializable")]
+
+
+@cache
+def frames(name):
+    """The graphs of all histories of two writers of a scope, without readers."""
+    found = candidates(scope(name), 2, keep=lambda _: True)
+    return [each.frame for each in found if each is not None and each.writers == 2]
+
+
+def admitted(name, rule):
+    admits = compile_spec(protocol(rule))
+    return {place for place, frame in enumerate(frames(name)) if admits(frame)}
+
+
+def violations(name, rule, promise):
+    permits = compile_spec(level(promise))
+    return {k for k in admitted(name, rule) if not permits(frames(name)[k])}
+
+
+@pytest.mark.parametrize("name", SCOPES)
+@pytest.mark.parametrize("rule", PROVED)
+def test_a_rule_that_is_proved_admits_no_violation(name, rule):
+    assert admitted(name, rule) >= admitted(name, "delta-serializable")
+    assert violations(name, rule, "log-serializable") == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "promise", "name", "count"),
+    [
+        ("case-2-serializable", "log-serializable", "vectors", 21),
+        ("case-2-serializable", "write-serializable", "vectors", 12),
+        ("case-1-statistics-and-2-serializable", "log-serializable", "vectors", 26),
+        ("case-1-statistics-and-2-serializable", "write-serializable", "vectors", 14),
+    ],
+)
+def test_a_rule_that_is_refuted_admits_violations_and_a_sweep_counts_them(
+    rule, promise, name, count
+):
+    assert len(violations(name, rule, promise)) == count
+    counted = sweep(scope(name), 2, protocols=[rule], levels=[promise])
+    assert counted.protocols[rule].forbidden[promise] == count
+    assert counted.protocols[rule].admitted == len(admitted(name, rule))
+
+
+@pytest.mark.parametrize("name", SCOPES)
+@pytest.mark.parametrize("rule", SERIALIZABLE)
+def test_a_pair_of_flags_admits_what_either_admits(name, rule):
+    if "-and-" in rule and "repaired" not in rule:
+        first, second = rule.removesuffix("-serializable").split("-and-")
+        either = admitted(name, f"{first}-serializable") | admitted(
+            name, f"case-{second}-serializable"
+        )
+        assert admitted(name, rule) >= either
+    assert admitted(name, rule) >= admitted(name, "delta-serializable")
+
+
+def test_a_reading_of_case_2_lies_between_the_released_rule_and_the_whole_case():
+    for name in SCOPES:
+        narrow, wide = (
+            admitted(name, f"case-2-{reading}-serializable") for reading in ("no-merge", "matched")
+        )
+        assert admitted(name, "delta-serializable") <= narrow <= wide
+        assert wide <= admitted(name, "case-2-serializable")
+
+
+def test_the_repair_of_case_2_aborts_what_violates_and_little_else():
+    repaired = admitted("vectors", "case-2-repaired-serializable")
+    whole = admitted("vectors", "case-2-serializable")
+    bad = violations("vectors", "case-2-serializable", "log-serializable")
+    assert repaired <= whole - bad
+    assert len(repaired) > len(admitted("vectors", "delta-serializable"))
+
+
+def test_statistics_admit_less_than_values():
+    for name in SCOPES:
+        by_statistics = admitted(name, "case-1-statistics-serializable")
+        assert by_statistics <= admitted(name, "case-1-values-serializable")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rule", "test"),
+    [
+        ("case-2-serializable", "merged-write-skew"),
+        ("case-1-statistics-and-2-serializable", "merged-write-skew-of-updates"),
+        ("case-3-serializable", "moved-then-deleted"),
+        ("case-1-statistics-and-3-serializable", "moved-then-overwritten"),
+    ],
+)
+def test_a_history_is_found_without_a_scope_or_it_ships(rule, test):
+    answer = separate(rule, "log-serializable", transactions=[2])
+    assert answer.found or answer.ships
+    told = run(litmus(test), protocol(rule))
+    assert told.serial.orders == ()
+    assert not any(t.outcome.endswith("Exception") for t in told.run.transactions.values())
+
+
+def test_a_restore_beside_a_merged_delete_has_no_serial_order():
+    """The dependencies do not show it: no commit says that it deletes the row that came back."""
+    told = run(litmus("merged-with-restore"), protocol("case-2-serializable"))
+    assert (told.serial.orders, told.run.tables["t"]) == ((), ((2,),))
+    repaired = run(litmus("merged-with-restore"), protocol("case-2-repaired-serializable"))
+    assert repaired.run.transactions["delete"].outcome == "ConcurrentDeleteDeleteException"

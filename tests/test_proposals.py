@@ -139,6 +139,27 @@ def test_counts_of_the_page_are_those_of_sweeps():
     assert counted == rows
 
 
+AT_WEAK = [name for name in PROPOSED if re.fullmatch(r"case-[\w-]*-write-serializable", name)]
+NEW_VIOLATIONS = re.compile(r"case-2-(matched-|and-[34]-)?write|case-1-\w+-and-2-write")
+"""Texts with which two transactions on tables with vectors violate write-serializable."""
+
+
+@pytest.mark.slow
+def test_no_other_text_than_those_with_case_2_adds_a_violation_by_two_transactions():
+    assert len(AT_WEAK) == 18
+    for name in ("vectors", "vectors-two-files"):
+        asked = ["delta-write-serializable", *AT_WEAK]
+        tallies = sweep(name, 2, protocols=asked, levels=["write-serializable"]).protocols
+        violating = {each for each in asked if tallies[each].forbidden["write-serializable"]}
+        expected = filter(NEW_VIOLATIONS.match, AT_WEAK) if name == "vectors" else ()
+        assert violating == {*expected}
+
+
+@pytest.mark.parametrize("name", AT_WEAK)
+def test_no_text_closes_the_hole_of_write_serializable(name):
+    assert run(litmus("hole-unpartitioned"), name).serial.orders == ()
+
+
 @pytest.mark.parametrize("level", ["serializable", "write-serializable"])
 def test_the_readings_of_one_sentence_differ_on_mirrored_merges(level):
     """Each MERGE deletes the row that the other one has read, and no row is modified twice."""

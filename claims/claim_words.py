@@ -31,6 +31,7 @@ from isolitmus.model.sql.values import show_row
 from isolitmus.specs import litmus, protocol
 from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue_titles import CatalogueKind, Description
+from isolitmus.specs.files.spec_catalogue import protocols as shipped_protocols
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -222,7 +223,7 @@ def _shown(claim: Claim) -> Iterator[str]:
 
 def _short(protocols: list[str]) -> list[str]:
     """Return the names of protocols; a pattern replaces Databricks protocols that match it."""
-    shipped_ones = [name for name in shipped_files("protocols") if name.startswith("databricks-")]
+    shipped_ones = [name for name in shipped_protocols() if name.startswith("databricks-")]
     wanted = [
         "databricks-*",
         "databricks-*-rows",

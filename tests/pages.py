@@ -33,6 +33,11 @@ ENDINGS = {"python": "py", "text": "txt"}
 KINDS = {"console", "cat", "edn", "toml", "python", "sh", "sql", "text"}
 
 
+def page_id(page):
+    """Return the path of a page in the repository; two folders may have pages of one name."""
+    return page.relative_to(ROOT).as_posix()
+
+
 @dataclass(frozen=True)
 class Block:
     """A fenced block: where it stands, what it holds, and the files that the page showed before."""

@@ -22,6 +22,7 @@ from pages import (
     check_python,
     commands,
     of_kind,
+    page_id,
 )
 
 import isolitmus
@@ -56,7 +57,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 WITH_LINKS = [page for page in PAGES if LINK.search(FENCE.sub("", page.read_text("utf-8")))]
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=page_id)
 def test_every_block_is_of_a_kind_and_every_file_is_used(page):
     mine = [block for block in BLOCKS if block.page == page]
     for block in mine:
@@ -67,7 +68,7 @@ def test_every_block_is_of_a_kind_and_every_file_is_used(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WITH_LINKS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_LINKS, ids=page_id)
 def test_links_lead_somewhere(page):
     text = FENCE.sub("", page.read_text("utf-8"))
     for target in LINK.findall(text):

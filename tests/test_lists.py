@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from pages import page_id
 from theorem_status import THEOREMS
 
 from isolitmus.checker.delta import frame as frames
@@ -466,7 +467,7 @@ LISTS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if LIST.search(p.read_text("utf-8"))], ids=lambda page: page.name
+    "page", [p for p in PAGES if LIST.search(p.read_text("utf-8"))], ids=page_id
 )
 def test_lists_are_what_the_code_gives(page):
     text = page.read_text("utf-8")

@@ -24,7 +24,7 @@ from isolitmus.checker.delta.commit import (
     write_commit,
 )
 from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS, read_set
-from isolitmus.checker.delta.frame import RELATIONS, SETS, delta_frame
+from isolitmus.checker.delta.frame import RELATIONS, ROW_RELATIONS, SETS, delta_frame
 from isolitmus.checker.delta.metadata_changes import read_definitions
 from isolitmus.checker.delta.read_set import scanned_tables
 from isolitmus.checker.delta.snapshot import OutsideReads
@@ -189,7 +189,10 @@ DELTA_RS = replace(
     DELTA,
     name="delta-rs",
     title="delta-rs on the log of Delta",
-    terms=terms_of(*DELTA.terms, *READ_SETS, *LEVEL_SETS),
+    # delta-rs writes no deletion vectors and records no reads by row
+    terms=terms_of(
+        *(name for name in DELTA.terms if name not in ROW_RELATIONS), *READ_SETS, *LEVEL_SETS
+    ),
     effect=_effect,
     confs=CONFS,
     after=replay_commit,

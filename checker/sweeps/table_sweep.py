@@ -391,7 +391,8 @@ def _unexercised(work: Work) -> Unexercised:
         return record.result()
     make_solver = format_named(work.scope.format).solver
     solver = None if make_solver is None else make_solver()
-    exact = solver is not None and solver.unsupported_scope(writers) is None
+    asked = *work.protocols, *work.levels
+    exact = solver is not None and solver.unsupported_scope(writers, *asked) is None
     if solver is None or not exact or work.n > MOST_ASKED:
         pairs = f"no candidate with up to {PAIR} transactions has such a transaction or pair"
         return record.result(among=pairs)

@@ -24,14 +24,14 @@ TABLES = [
     ("delta-serializable", "log-serializable"),
     ("delta-write-serializable", "write-serializable"),
     ("write-serializable", "snapshot-isolation"),
-    ("case-1-values-serializable", "log-serializable"),
-    ("case-2-repaired-serializable", "log-serializable"),
-    ("case-4-serializable", "log-serializable"),
 ]
 PROVED = [
     ("delta-serializable", "log-serializable"),
     ("delta-write-serializable-repaired", "write-serializable"),
     ("write-serializable", "snapshot-isolation"),
+    ("case-1-values-serializable", "log-serializable"),
+    ("case-2-repaired-serializable", "log-serializable"),
+    ("case-4-serializable", "log-serializable"),
 ]
 
 

@@ -104,7 +104,6 @@ def test_a_proof_fails_without_any_of_its_premises(name, premise):
     goal = proof.failed[-1]
     assert goal.outcome in ("fails", "not derived")
     assert bool(goal.rests_on) == (goal.outcome == "not derived")
-    assert any(step.counterexample for step in proof.failed)
 
 
 def mutilated(protocol, axiom):

@@ -293,8 +293,9 @@ def test_the_vocabulary_of_a_scope_is_that_of_its_pairs(name):
     found = set()
     for candidate in chain.from_iterable(candidates(inside, n, lambda _: True) for n in (1, 2)):
         frame = candidate.frame
-        for one, pairs in frame.relations.items():
-            refined = frame.relations.get(BASE[one].refines)
+        relations = frame.every_relation()
+        for one, pairs in relations.items():
+            refined = relations.get(BASE[one].refines)
             if any((pairs if refined is None else refined - pairs).rows):
                 found.add(one)
         found |= {one for one, members in frame.sets.items() if members}

@@ -117,10 +117,10 @@ def repair(
 def _save(found: RuleRepairs, folder: Path) -> list[str]:
     """Write each repaired protocol, the violation, and the histories; return the paths."""
     texts = {} if found.hole is None else {f"{found.protocol}-violation.toml": str(found.hole)}
-    for one in found.front:
-        texts[f"{one.spec.name}.cat"] = one.spec.text
-        for number, part in enumerate(one.needed, 1):
-            texts[f"{one.spec.name}-needed-{number}.toml"] = str(part.litmus)
+    for repaired in found.front:
+        texts[f"{repaired.spec.name}.cat"] = repaired.spec.text
+        for number, part in enumerate(repaired.needed, 1):
+            texts[f"{repaired.spec.name}-needed-{number}.toml"] = str(part.litmus)
     for name, text in texts.items():
         write_whole(folder / name, text)
         if name.endswith(".cat"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Unary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from isolitmus.model.spec import CatExpr, Spec
 
@@ -22,22 +22,50 @@ def names_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> fr
     >>> sorted(names_in([Name("depends")], {"depends": Binary("|", wr, Name("ww"))}))
     ['wr', 'ww']
     """
-    found: set[str] = set()
-    todo = list(exprs)
+    return frozenset(
+        mention.name
+        for mention in names_behind(exprs, definitions)
+        if mention.name not in definitions
+    )
+
+
+def definitions_in(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> list[str]:
+    """Return the definitions that some expressions use, directly or not, in their own order.
+
+    Examples
+    --------
+    >>> lets = {"reads": Name("wr"), "writes": Name("ww"), "depends": Name("reads")}
+    >>> definitions_in([Name("depends")], lets)
+    ['reads', 'depends']
+    """
+    used = {mention.name for mention in names_behind(exprs, definitions)}
+    return [name for name in definitions if name in used]
+
+
+def names_behind(exprs: Iterable[CatExpr], definitions: Mapping[str, CatExpr]) -> Iterator[Name]:
+    """Yield each name in some expressions and, once, in each definition that they use.
+
+    The names are in the order of the text; where a definition is first used, those in it follow.
+
+    Examples
+    --------
+    >>> lets = {"depends": Binary("|", Name("wr"), Name("ww"))}
+    >>> [mention.name for mention in names_behind([Binary(";", Name("depends"), Name("rw"))], lets)]
+    ['depends', 'wr', 'ww', 'rw']
+    """
+    todo = [*exprs][::-1]
     unfolded: set[str] = set()
     while todo:
         match todo.pop():
-            case Name(name) if name in definitions:
-                if name not in unfolded:
+            case Name(name) as mention:
+                yield mention
+                if name in definitions and name not in unfolded:
                     unfolded.add(name)
                     todo.append(definitions[name])
-            case Name(name):
-                found.add(name)
             case Binary(_, left, right):
-                todo += (left, right)
+                todo += (right, left)
             case Unary(_, operand) | Bracket(operand):
                 todo.append(operand)
-    return frozenset(found)
 
 
 def unfold(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> CatExpr:

@@ -270,24 +270,8 @@ def _as_defined() -> Lemma:
 
 def _as_read() -> Lemma:
     """Return the lemma that writers see every earlier write of a row that they read."""
-
-    def claim(theory: Theory) -> Z3Expr:
-        tables = theory.tables
-        z3 = tables.z3
-        return tables.domain.forall(
-            (T, T, PREDICATE, ROW),
-            lambda i, j, p, x: z3.Implies(
-                z3.And(
-                    tables.writer(j),
-                    tables.matches(j, p, x, tables.read(j)),
-                    tables.writes(i, x),
-                    tables.relation("unseen")(i, j),
-                ),
-                False,
-            ),
-        )
-
     words = "no writer commits without seeing a concurrent write of a row that it read"
+    claim = _sees_writes(first_only=False)
     return Lemma("as-it-was-read", words, FILES, claim, claim, helps=True)
 
 
@@ -296,28 +280,35 @@ def _as_first_read(tools: frozenset[str]) -> Lemma:
 
     Rules below the level of files know the row by its values, which only that write found.
     """
-
-    def claim(theory: Theory) -> Z3Expr:
-        tables = theory.tables
-        z3 = tables.z3
-        return tables.domain.forall(
-            (T, T, PREDICATE, ROW),
-            lambda i, j, p, x: z3.Implies(
-                z3.And(
-                    tables.writer(j),
-                    tables.matches(j, p, x, tables.read(j)),
-                    tables.first(i, x, tables.read(j)),
-                    tables.relation("unseen")(i, j),
-                ),
-                False,
-            ),
-        )
-
     words = (
         "no writer commits without seeing the first concurrent write of a row that it read, and so"
         " any"
     )
-    return Lemma("as-it-was-read", words, tools, claim, _as_read().claim, helps=True)
+    claim, given = _sees_writes(first_only=True), _sees_writes(first_only=False)
+    return Lemma("as-it-was-read", words, tools, claim, given, helps=True)
+
+
+def _sees_writes(*, first_only: bool) -> FormulaClaim:
+    """Return the claim that a writer has seen the writes of rows that it read, or the first."""
+
+    def claim(theory: Theory) -> Z3Expr:
+        tables = theory.tables
+        z3 = tables.z3
+
+        def missed(i: Z3Expr, j: Z3Expr, p: Z3Expr, x: Z3Expr) -> Z3Expr:
+            written = tables.first(i, x, tables.read(j)) if first_only else tables.writes(i, x)
+            return z3.And(
+                tables.writer(j),
+                tables.matches(j, p, x, tables.read(j)),
+                written,
+                tables.relation("unseen")(i, j),
+            )
+
+        return tables.domain.forall(
+            (T, T, PREDICATE, ROW), lambda i, j, p, x: z3.Implies(missed(i, j, p, x), False)
+        )
+
+    return claim
 
 
 def _saw_what_it_wrote() -> Lemma:

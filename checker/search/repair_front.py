@@ -256,16 +256,16 @@ def without_dominated(
     kept: list[PricedClause] = []
     order = sorted(
         clauses,
-        key=lambda one: (
-            one.clause.size, one.effect.good.bit_count(), -one.effect.bad.bit_count(),
-            one.clause.rank, one.clause.text,
+        key=lambda priced: (
+            priced.clause.size, priced.effect.good.bit_count(), -priced.effect.bad.bit_count(),
+            priced.clause.rank, priced.clause.text,
         ),
     )  # fmt: skip
-    for one in order:
-        bad, good = one.effect
-        # Sorted: one that is at least as good comes before, unless it has more names.
-        if not any(bad & ~k.effect.bad == 0 == k.effect.good & ~good for k in kept):
-            kept.append(one)
+    for priced in order:
+        bad, good = priced.effect
+        # Sorted: a clause that is at least as good comes before, unless it has more names.
+        if not any(bad & ~other.effect.bad == 0 == other.effect.good & ~good for other in kept):
+            kept.append(priced)
         check()
     return kept
 
@@ -298,15 +298,15 @@ def cheapest_covers(
     everything = (1 << n_bad) - 1
     covering = [
         sorted(
-            (one for one in clauses if one.effect.bad >> b & 1),
-            key=lambda one: (one.effect.good.bit_count(), one.price),
+            (priced for priced in clauses if priced.effect.bad >> b & 1),
+            key=lambda priced: (priced.effect.good.bit_count(), priced.price),
         )
         for b in range(n_bad)
     ]
     best: dict[int, Cover] = {}
 
     def bound(size: int) -> float:
-        """Return the number of needless aborts to undercut with so many names."""
+        """Return the number of needless aborts to undercut with at most ``size`` names."""
         found = (cover.needless for of_size, cover in best.items() if of_size <= size)
         return min(better_than(size), min(found, default=float("inf")))
 
@@ -321,10 +321,10 @@ def cheapest_covers(
             return
         open_classes = (b for b in range(n_bad) if not bad >> b & 1)
         hardest = min(open_classes, key=lambda b: len(covering[b]))
-        for one in covering[hardest]:
-            longer, more = good | one.effect.good, size + one.clause.size
+        for priced in covering[hardest]:
+            longer, more = good | priced.effect.good, size + priced.clause.size
             if more <= most_names and longer.bit_count() < bound(more):
-                extend((*chosen, one.clause), bad | one.effect.bad, longer, more)
+                extend((*chosen, priced.clause), bad | priced.effect.bad, longer, more)
 
     extend((), 0, 0, 0)
     least = float("inf")
@@ -351,11 +351,13 @@ def repair_front(
     front: list[Cover] = []
 
     def better_than(size: int) -> float:
-        """Return the fewest needless aborts at the ranks so far, with so many names."""
-        return min((c.needless for c in front if c.size <= size), default=float("inf"))
+        """Return the fewest needless aborts at the ranks so far with at most ``size`` names."""
+        return min((cover.needless for cover in front if cover.size <= size), default=float("inf"))
 
-    for rank in sorted({one.clause.rank for one in clauses}):
-        usable = without_dominated((o for o in clauses if o.clause.rank <= rank), check)
+    for rank in sorted({priced.clause.rank for priced in clauses}):
+        usable = without_dominated(
+            (priced for priced in clauses if priced.clause.rank <= rank), check
+        )
         covers = cheapest_covers(
             usable, n_bad, most_clauses=most_clauses, most_names=most_names,
             better_than=better_than, check=check,

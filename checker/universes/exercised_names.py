@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from isolitmus.checker.judge.compiled_semantics import compile_presence
 from isolitmus.checker.judge.read_nodes import READ_BY_READ, READ_RELATIONS
 from isolitmus.model.errors import UndeterminedError
-from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec, Unary
-from isolitmus.model.spec_algebra import names_in, unfold
+from isolitmus.model.spec import Axiom, Binary, Bracket, CatExpr, Name, Spec
+from isolitmus.model.spec_algebra import definitions_in, names_in, unfold
 from isolitmus.model.vocabulary import BASE
 from isolitmus.specs.files.spec_emptiness import find_emptiness, find_empty_parts
 
@@ -196,7 +196,7 @@ def spec_parts(*specs: Spec) -> list[SpecPart]:
         exprs = [axiom.expr for axiom in spec.axioms]
         exprs += [silence.expr for silence in spec.silences]
         exprs += [label.expr for label in spec.labels]
-        for name in _used_definitions(spec, exprs):
+        for name in definitions_in(exprs, spec.definitions):
             put("let", name, spec.definitions[name], spec)
     for spec in specs:
         for axiom in spec.axioms:
@@ -223,23 +223,6 @@ def _presence(name: str) -> CatExpr:
     """
     refined = _refined(name)
     return Binary("\\", Name(refined), Name(name)) if refined else Name(name)
-
-
-def _used_definitions(spec: Spec, exprs: Iterable[CatExpr]) -> list[str]:
-    """Return the definitions that expressions use, directly or not, in the order of the text."""
-    todo = list(exprs)
-    used: set[str] = set()
-    while todo:
-        match todo.pop():
-            case Name(name):
-                if name in spec.definitions and name not in used:
-                    used.add(name)
-                    todo.append(spec.definitions[name])
-            case Binary(_, left, right):
-                todo += (left, right)
-            case Unary(_, operand) | Bracket(operand):
-                todo.append(operand)
-    return [name for name in spec.definitions if name in used]
 
 
 class ExerciseRecord:
@@ -349,7 +332,11 @@ def _is_inner(part: SpecPart, listed: Collection[tuple[str, str]]) -> bool:
     spec = part.spec
     users = [(("axiom", axiom.name), axiom.expr) for axiom in spec.axioms]
     users += [(("silence", silence.name), silence.expr) for silence in spec.silences]
-    return all(key in listed for key, expr in users if part.name in _used_definitions(spec, [expr]))
+    return all(
+        key in listed
+        for key, expr in users
+        if part.name in definitions_in([expr], spec.definitions)
+    )
 
 
 def _reasons(part: SpecPart, empty: Collection[str]) -> tuple[str, ...]:

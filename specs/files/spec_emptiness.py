@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from isolitmus.model.spec import Axiom, Binary, Bracket, Fold, Label, Name, Unary, Unsaid
-from isolitmus.model.spec_algebra import unfold
+from isolitmus.model.spec_algebra import names_behind, unfold
 from isolitmus.specs.language.printer import expr_text
 
 if TYPE_CHECKING:
@@ -204,32 +204,12 @@ def find_emptiness(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> Emptine
     >>> find_emptiness(Name("wr"), {}) is None
     True
     """
-    names = _set_names(expr, definitions)
+    sets = (mention.name for mention in names_behind([expr], definitions) if mention.kind == "set")
+    names = tuple(dict.fromkeys(name for name in sets if name not in definitions))
     analysis = Fold(_Facts(names[:MOST_SETS]), definitions)
     if expr.kind == "relation":
         return analysis.relation(expr).empty
     return None if analysis.members(expr).most else _no_members(expr)
-
-
-def _set_names(expr: CatExpr, definitions: Mapping[str, CatExpr]) -> tuple[str, ...]:
-    """Return the base sets in an expression, definitions unfolded, in the order of the text."""
-    names: dict[str, None] = {}
-    unfolded: set[str] = set()
-    todo = [expr]
-    while todo:
-        match todo.pop():
-            case Name(name) if name in definitions:
-                if name not in unfolded:
-                    unfolded.add(name)
-                    todo.append(definitions[name])
-            case Name(name) as base:
-                if base.kind == "set":
-                    names[name] = None
-            case Binary(_, left, right):
-                todo += (right, left)
-            case Unary(_, operand) | Bracket(operand):
-                todo.append(operand)
-    return tuple(names)
 
 
 def _kinds(names: tuple[str, ...]) -> list[frozenset[str]]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from isolitmus.model.display import ReadableRepr
 from isolitmus.model.errors import ClauseError
-from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Name, Unary, Unsaid
-from isolitmus.model.spec_algebra import unfold
+from isolitmus.model.spec import Axiom, Binary, Bracket, Label, Unary, Unsaid
+from isolitmus.model.spec_algebra import definitions_in, unfold
 from isolitmus.specs.language.parser import ALONE, read
 from isolitmus.specs.language.printer import expr_text, spec_text
 
@@ -165,18 +165,7 @@ def _said(axiom: Axiom) -> str:
 def _used(spec: Spec) -> list[str]:
     """Return the lets that some axiom, silence or label uses."""
     parts: Iterable[Axiom | Unsaid | Label] = (*spec.axioms, *spec.silences, *spec.labels)
-    exprs = [part.expr for part in parts]
-    found: set[str] = set()
-    while exprs:
-        match exprs.pop():
-            case Name(name) if name in spec.definitions and name not in found:
-                found.add(name)
-                exprs.append(spec.definitions[name])
-            case Binary(_, left, right):
-                exprs += (left, right)
-            case Unary(_, operand) | Bracket(operand):
-                exprs.append(operand)
-    return [name for name in spec.definitions if name in found]
+    return definitions_in((part.expr for part in parts), spec.definitions)
 
 
 def _changed_axioms(axiom: Axiom, protocol: bool) -> Iterator[tuple[Axiom, str]]:

@@ -117,7 +117,7 @@ def repair(
     ['unseen & removes-meets-reads', 'unseen ; [Merging]']
     """
     start = monotonic()
-    rule, level = rule_of(protocol), level_of(keeps)
+    rule, level = rule_of(protocol), named_level(keeps)
     scopes = [named_scope(one) for one in universes or default_scopes(rule)]
     for scope in scopes:
         _check_scope(scope, rule, level)
@@ -161,11 +161,6 @@ def rule_of(protocol: SpecLike) -> Spec:
             " empty …"
         )
     return rule
-
-
-def level_of(keeps: SpecLike) -> Spec:
-    """Return the level to keep; raise IsolitmusError if there is no such level."""
-    return named_level(keeps)
 
 
 def default_scopes(rule: Spec) -> tuple[str, ...]:

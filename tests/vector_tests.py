@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from isolitmus.checker.strategies import litmus_tests
+from isolitmus.specs.files.litmus_file import read_litmus
 
 KEYS = st.integers(1, 5)
 SQL = st.one_of(
@@ -36,3 +37,37 @@ ON_VECTORS = litmus_tests(
     most=4,
 )
 """Statements on a table with deletion vectors, whose files have several rows."""
+
+RESTORED = """
+title    = "Drawn"
+schedule = "{steps}"
+
+[table]
+columns    = "id INT, x INT"
+properties = {{ "delta.enableDeletionVectors" = "true" }}
+init       = ["INSERT INTO t VALUES (1, 1), (2, 1), (3, 1), (4, 1)", "{second}", "{third}"]
+
+[transactions]
+{transactions}
+"""
+
+
+@st.composite
+def restored_tests(draw):
+    """A RESTORE to a version before or after the second init statement, and one to three statements
+    beside it.
+    """
+    version = draw(st.sampled_from(["{init[1]}", "{init[2]}"]))
+    statements = [f"RESTORE TABLE t TO VERSION AS OF {version}"]
+    statements += draw(st.lists(SQL, min_size=1, max_size=3))
+    moves = draw(st.permutations([*range(len(statements))] * 2))
+    steps = [f"t{i}.{'commit' if i in moves[:k] else 'start'}" for k, i in enumerate(moves)]
+    text = RESTORED.format(
+        steps=" ".join(steps),
+        second=draw(st.sampled_from(["DELETE FROM t WHERE id = 4", "INSERT INTO t VALUES (5, 5)"])),
+        third=draw(
+            st.sampled_from(["DELETE FROM t WHERE id = 3", "UPDATE t SET x = 7 WHERE id = 2"])
+        ),
+        transactions="\n".join(f't{i} = "{sql}"' for i, sql in enumerate(statements)),
+    )
+    return read_litmus(text, "drawn")

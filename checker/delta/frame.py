@@ -25,6 +25,7 @@ from isolitmus.checker.delta.metadata_changes import add_definition_reads
 from isolitmus.checker.delta.row_overlaps import (
     Overlap,
     Rebase,
+    add_unseen_deletions,
     overlap_relations,
 )
 from isolitmus.checker.delta.statement_kinds import KINDS
@@ -445,8 +446,9 @@ SETS = (*frames.SETS, *FLAGS)
 def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = False) -> Frame:
     """Return the frame of the transactions that took effect, in the order in which they ended.
 
-    It extends that of ``checker.execution.frame`` by reads and writes of table definitions, by the
-    relations and sets of this module, and by those of delta-rs if a transaction has a read set.
+    It extends that of ``checker.execution.frame`` by reads and writes of table definitions and of
+    deletion vectors, by the relations and sets of this module, and by those of delta-rs if a
+    transaction has a read set.
 
     Parameters
     ----------
@@ -457,7 +459,7 @@ def delta_frame(events: Sequence[Event], *, reasons: bool = True, reads: bool = 
     reads : bool
         Whether reads are nodes.
     """
-    events = add_definition_reads(events)
+    events = add_unseen_deletions(add_definition_reads(events))
     builder = dependencies(events, COMMIT_RELATIONS, FLAGS, reasons=reasons)
     add_relations(events, builder)
     if any(event.read_set is not None for event in events):

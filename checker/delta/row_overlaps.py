@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from isolitmus.checker.delta.data_skipping import Filters, may_match
 from isolitmus.checker.delta.file_overlaps import adds_meet_reads, removes_meet_reads
 from isolitmus.model.errors import LitmusError, UndeterminedError
+from isolitmus.model.execution import RowRead, RowWrite
 from isolitmus.model.memo import memoize_by_identity
 from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql.conditions import holds
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from isolitmus.model.delta.footprint import Footprint
-    from isolitmus.model.execution import Effect
+    from isolitmus.model.execution import Effect, Event
     from isolitmus.model.sql.data_file import RawFile
     from isolitmus.model.sql.values import Row
 
-Position = tuple[str, str]
+RowPosition = tuple[str, str]
 """Path of a file, and identity of the row in it."""
+RESTORE = "RESTORE"
 UNCLEAR = (
     "whether an added file, or a removed row, matches what was read is up to what Spark's optimizer"
     " makes of a join, or of a condition: say apart what is said of columns of one table"
@@ -69,6 +71,58 @@ def marked_files(done: Effect) -> Mapping[str, Marked]:
 
 def _ids(file: File) -> frozenset[str]:
     return frozenset(row.id for row in file.rows)
+
+
+def add_unseen_deletions(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events, each with the deletions of rows that it has never seen.
+
+    Whoever commits a vector commits again what it found in it, and a compaction removes whole
+    files: a row that was deleted when the file was read, and that a RESTORE brought back since, is
+    deleted again. The commit has read that the row was gone, and it writes that it is.
+    """
+    if not any(event.effect.operation == RESTORE for event in events):
+        return events
+    whole: list[Event] = []
+    for event in events:
+        whole.append(_deleting_again(event, whole))
+    return whole
+
+
+def _deleting_again(event: Event, earlier: Sequence[Event]) -> Event:
+    """Return an event that also reads and deletes the rows that unseen RESTOREs brought back."""
+    found = {} if event.version is None else _rows_found(event.effect)
+    back = {
+        row.id: row
+        for other in earlier
+        if found and other.effect.operation == RESTORE and event.missed(other)
+        for file in other.effect.adds
+        if file.path in found
+        for row in file.rows
+        if row.id not in found[file.path]
+    }
+    deleter, live = dict.fromkeys(back, ""), dict.fromkeys(back, True)
+    for other in earlier if back else ():
+        for write in other.effect.writes if other.version is not None else ():
+            if write.id in back:
+                live[write.id] = write.after is not None
+                if (other.version or 0) <= event.read_version:
+                    deleter[write.id] = other.name
+    gone = tuple(replace(row, writer=deleter[id_]) for id_, row in back.items() if live[id_])
+    if not gone or event.effect.footprint is None:
+        return event
+    done, table = event.effect, event.effect.footprint.table
+    read = RowRead(table, f"the deletion vectors of {table}", lambda _: False, gone)
+    writes = (RowWrite(table, row.id, row.values, None) for row in gone)
+    merged = replace(done, reads=(*done.reads, read), writes=(*done.writes, *writes))
+    return replace(event, effect=merged)
+
+
+def _rows_found(done: Effect) -> Mapping[str, frozenset[str]]:
+    """Return the rows that a commit found in each file whose rest it decides, by path."""
+    footprint = done.footprint
+    if footprint is None or footprint.changes_data:
+        return {path: file.before for path, file in marked_files(done).items()}
+    return {file.path: _ids(file) for file in footprint.removed if isinstance(file, File)}
 
 
 class Reconciled(NamedTuple):
@@ -215,9 +269,9 @@ def new_rows(done: Effect) -> list[Row]:
 class Positions(NamedTuple):
     """Positions that a commit emptied, each with the values of its row."""
 
-    removed: Mapping[Position, Row]
+    removed: Mapping[RowPosition, Row]
     """Rows that it deleted or changed, where they stood."""
-    moved: Mapping[Position, Row]
+    moved: Mapping[RowPosition, Row]
     """Rows that it copied, unchanged, into another file, where they stood."""
 
 
@@ -240,7 +294,7 @@ def emptied_positions(done: Effect) -> Positions:
     )
 
 
-def empties_what_was_read(places: Mapping[Position, Row], loser: Footprint) -> bool:
+def empties_what_was_read(places: Mapping[RowPosition, Row], loser: Footprint) -> bool:
     """Return whether one of some positions is in a file that was read, and matches a read."""
     rows = [row for (path, _), row in places.items() if path in loser.files | loser.doubted]
     return rows_match_reads(rows, loser)

@@ -334,16 +334,19 @@ class _Dependencies:
         for row in read.matched:
             writer = position.get(row.writer)
             item = Item(read.table, row.id, row.values) if self.builder.reasons else None
-            if writer is not None and writer != j:
-                self.builder.add(
-                    "wr", writer, j, "read item", reader=reader, item=item, writer=row.writer
-                )
             chain = written.get((read.table, row.id), ())
             start = next((k + 1 for k, v in enumerate(chain) if v.writer == writer), 0)
+            saw = chain[start - 1].after if start else chain[0].before if chain else row.values
+            gone = saw is None and row.id != read.table
+            if writer is not None and writer != j:
+                self.builder.add(
+                    "wr", writer, j, "read gone" if gone else "read item",
+                    reader=reader, item=item, writer=row.writer,
+                )  # fmt: skip
             if start < len(chain) and chain[start].writer != j:
                 after = chain[start]
                 self.builder.add(
-                    "rw", j, after.writer, "overwritten",
+                    "rw", j, after.writer, "brought back" if gone else "overwritten",
                     reader=reader, item=item, writer=self.name(after), after=after.after,
                 )  # fmt: skip
 

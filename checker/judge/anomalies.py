@@ -70,7 +70,13 @@ DISAGREEMENT = "readers that disagree on an order"
 DEPENDENCIES = ("so", "wr", "ww", "rw")
 LONGEST_CYCLE = 4
 MOST_CYCLES = 200
-ITEMS = {"version overwritten", "overwritten", "recorded missed", "recorded missed all"}
+ITEMS = {
+    "version overwritten",
+    "overwritten",
+    "brought back",
+    "recorded missed",
+    "recorded missed all",
+}
 """Kinds of reasons of anti-dependencies of an item, not of a predicate."""
 
 

@@ -1,9 +1,10 @@
 """Premises about rows, statistics and positions, for proofs of rules below the level of files.
 
 They relate the relations of ``checker.delta.row_overlaps`` to rows. With deletion vectors a row
-stays in its path: whoever changes it removes that path again, unless another commit has removed it
-for good meanwhile. So a commit that changes a row of a merged file is the one that the loser was
-merged with, and the row is one of those that it newly deleted.
+stays in its path until it is changed: whoever first does removes that path, unless another commit
+has removed it for good meanwhile. (An UPDATE then puts the row into another path.) So a commit that
+changes a row of a merged file is the one that the loser was merged with, and the row is one of
+those that it newly deleted.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _removed_positions(t: TableVocabulary) -> Z3Expr:
 
 
 def _vectors(t: TableVocabulary) -> Z3Expr:
-    """Return the formula that whoever changes a row removes its file, or the row has been moved."""
+    """Return the formula that whoever first changes a row removes its file, or it was moved."""
 
     def removed(f: Z3Expr, x: Z3Expr, n: Z3Expr, i: Z3Expr) -> Z3Expr:
         def by(k: Z3Expr) -> Z3Expr:
@@ -93,7 +94,7 @@ def _vectors(t: TableVocabulary) -> Z3Expr:
             again = t.z3.Or(k == i, t.z3.Not(t.marks(k, f)))
             return t.z3.And(t.writer(k), t.removes(k, f), within, again)
 
-        changed = t.z3.And(t.holds(f, x, n), t.writes(i, x), n < t.version(i))
+        changed = t.z3.And(t.holds(f, x, n), t.first(i, x, n), n < t.version(i))
         return t.z3.Implies(changed, t.domain.exists((T,), by))
 
     return t.domain.forall((FILE, ROW, VERSION, T), removed)
@@ -166,8 +167,8 @@ ROW_LEVEL_PREMISES = (
     ),
     Premise(
         "vectors",
-        "a row stays in its path: a commit that changes it removes that path, unless another commit"
-        " has removed it since, without a deletion vector",
+        "a row stays in its path until a commit changes it: the first one that does removes that"
+        " path, unless another commit has removed it since, without a deletion vector",
         _vectors,
     ),
     Premise(

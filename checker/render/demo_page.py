@@ -18,7 +18,7 @@ from isolitmus.checker.render.run_panels import (
     decision_words,
     panel_svg,
 )
-from isolitmus.checker.render.verdicts import serial_words
+from isolitmus.checker.render.verdicts import axiom_lines, serial_words
 from isolitmus.model.vocabulary import BASE
 from isolitmus.specs.files.spec_catalogue import protocol, spec
 
@@ -152,6 +152,7 @@ def demo_page(findings: Sequence[Demonstration], headline: str, made: PageOrigin
         admitted=_admitted,
         at_end=_at_end,
         at_start=_at_start,
+        axioms=axiom_lines,
         decision=decision_words,
         graph=_graph,
         lines=_lines,

@@ -249,7 +249,9 @@ WORDS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     # rows
     "overwrote": _overwrote,
     "read item": "{reader} read {item}, which {writer} wrote",
+    "read gone": "{reader} read that {item} was gone, which {writer} deleted",
     "overwritten": _overwritten,
+    "brought back": "{reader} read that {item} was gone, which {writer} then brought back",
     "read after": _read_after,
     "came": READ + ", without {item}, which {writer} added",
     "came and went": _came_and_went,

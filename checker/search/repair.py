@@ -118,11 +118,11 @@ def repair(
     """
     start = monotonic()
     rule, level = rule_of(protocol), named_level(keeps)
-    scopes = [named_scope(one) for one in universes or default_scopes(rule)]
+    scopes = [named_scope(one) for one in universes or _default_scopes(rule)]
     for scope in scopes:
         _check_scope(scope, rule, level)
     budget = budget or Budget()
-    groups = CandidateGroups(rule, level, released_protocol(rule), explained, budget)
+    groups = CandidateGroups(rule, level, _released_protocol(rule), explained, budget)
     ended = _collect(groups, scopes, transactions, progress)
     result = RuleRepairs(
         rule.name, level.name, "unknown", _bound(groups, ended), explained,
@@ -163,30 +163,14 @@ def rule_of(protocol: SpecLike) -> Spec:
     return rule
 
 
-def default_scopes(rule: Spec) -> tuple[str, ...]:
-    """Return the names of the scopes that exercise a rule's vocabulary.
-
-    Examples
-    --------
-    >>> from isolitmus.specs import protocol
-    >>> default_scopes(protocol("case-3-serializable"))
-    ('vectors', 'vectors-two-files')
-    >>> default_scopes(protocol("delta-write-serializable"))
-    ('table',)
-    """
+def _default_scopes(rule: Spec) -> tuple[str, ...]:
+    """Return the names of the scopes that exercise a rule's vocabulary."""
     below_files = not rule.needs.isdisjoint(relations_of("delta-rows"))
     return VECTOR_SCOPES if below_files or rule.confs else (TABLE,)
 
 
-def released_protocol(rule: Spec) -> Spec | None:
-    """Return the released protocol with the same setting as a rule; None if it is one itself.
-
-    Examples
-    --------
-    >>> from isolitmus.specs import protocol
-    >>> released_protocol(protocol("case-2-write-serializable")).name
-    'delta-write-serializable'
-    """
+def _released_protocol(rule: Spec) -> Spec | None:
+    """Return the released protocol with the same setting as a rule; None if it is one itself."""
     if rule.format is None:
         return None
     usual = [named_protocol(name) for name in format_named(rule.format).protocols]
@@ -349,16 +333,16 @@ def _litmus(group: CandidateGroup, rule: Spec, level: Spec) -> Litmus:
     return litmus
 
 
-def repaired_spec(rule: Spec, clauses: Sequence[RuleClause], number: int = 1) -> Spec:
+def repaired_spec(protocol: SpecLike, clauses: Sequence[RuleClause], number: int = 1) -> Spec:
     """Return a protocol with clauses as further axioms, as it is read from its text.
 
     Examples
     --------
-    >>> from isolitmus.specs import protocol
-    >>> spec = repaired_spec(protocol("case-2-serializable"), [RuleClause(())])
+    >>> spec = repaired_spec("case-2-serializable", [RuleClause(())])
     >>> spec.name, str(spec.axioms[-1])
     ('case-2-serializable-repaired-1', 'empty unseen as repair')
     """
+    rule = named_protocol(protocol)
     quote = rule.text.index('"') + 1
     end = rule.text.index('"', quote)
     text = f"{rule.text[:end]}, repaired{rule.text[end:].rstrip()}\n"

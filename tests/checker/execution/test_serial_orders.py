@@ -8,6 +8,7 @@ import pytest
 from case_checks import check_cases
 from hypothesis import given
 from level_forms import FORMS, Executed, Reorderings, StepMemory
+from vector_tests import restored_tests
 
 from isolitmus.checker import sweep
 from isolitmus.checker.checks.history_check import check
@@ -23,11 +24,13 @@ from isolitmus.checker.judge.level_forms import NAMED_FORMS
 from isolitmus.checker.render.verdicts import order_arrows, verdict_words, view_words
 from isolitmus.checker.strategies import litmus_tests
 from isolitmus.checker.universes.tables import candidates
+from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.run import same_bag
 from isolitmus.model.schedule import Schedule, Step
 from isolitmus.specs import level, litmus, protocol, scope, spec
 from isolitmus.specs.files.catalogue import litmus_names as shipped
+from isolitmus.specs.files.spec_reader import read_spec
 
 DELTA = spec("delta-write-serializable")
 LEVELS = [level(name) for name in CONFLICT]
@@ -228,6 +231,35 @@ def follow(test):
 @given(litmus_tests(most=4, sessions=True))
 def test_what_conflicts_allow_a_serial_order_explains(test):
     follow(test)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "rule",
+    [
+        protocol("case-2-and-4-serializable"),
+        read_spec('"Lenient" format delta empty unseen ; [Large] as LateRestore', "lenient"),
+    ],
+    ids=lambda rule: rule.name,
+)
+@given(test=restored_tests())
+def test_what_conflicts_allow_beside_a_restore_a_serial_order_explains(rule, test):
+    """A commit that merges its vector deletes again what the RESTORE brought back."""
+    try:
+        done = execute(test, rule)
+    except UndeterminedError:
+        return
+    for name, one in strongest_explanations(test, done, CONFLICT).items():
+        assert one.reads or not judge_execution(done, level(name)), name
+
+
+def test_a_row_that_came_back_is_an_update_that_is_lost():
+    done = execute(litmus("merged-with-restore"), protocol("case-2-serializable"))
+    (seen,) = judge_execution(done, level("log-serializable")).violations
+    assert [str(edge.reason) for edge in seen.cycle] == [
+        "delete deleted row (3), which restore had written",
+        "delete read that row (3) was gone, which restore then brought back",
+    ]
 
 
 @pytest.mark.slow

@@ -115,8 +115,8 @@ def test_a_history_is_found_without_a_scope_or_it_ships(rule, test):
     assert not any(t.outcome.endswith("Exception") for t in told.run.transactions.values())
 
 
-def test_a_restore_beside_a_merged_delete_has_no_serial_order():
-    """The dependencies do not show it: no commit says that it deletes the row that came back."""
+def test_a_restore_beside_a_merged_delete_loses_its_update():
+    """Whoever commits a vector commits again what it had found in it."""
     told = run(litmus("merged-with-restore"), protocol("case-2-serializable"))
     assert (told.serial.orders, told.run.tables["t"]) == ((), ((2,),))
     repaired = run(litmus("merged-with-restore"), protocol("case-2-repaired-serializable"))

@@ -453,7 +453,8 @@ OF_ROWS = (
     _below_files(
         "removes-meets-reads-unmoved",
         "removes-meets-reads without the files that the second compacts and to which the first gave"
-        " a deletion vector (moved files), or an earlier unseen commit did",
+        " a deletion vector (moved files), or an earlier unseen commit did; none is moved if the"
+        " first deleted no row of them, or one that the second had not copied",
         verb="removes, apart from moved files, a file read by",
         refines="removes-meets-reads",
     ),

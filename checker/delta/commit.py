@@ -86,7 +86,7 @@ def apply_commit(database: Database, event: Event) -> Database:
     name, plain = done.footprint.table, done.footprint.plain
     before = database.get(name, TableState())
     if plain or done.writes or any(file.rows for file in done.adds):
-        return _headed(database, done, replay_files(before, done))
+        return _headed(database, done, replay_files(before, done, event.name))
     return replay_commit(database, event)  # files of raw transactions have no rows to carry over
 
 
@@ -203,11 +203,11 @@ def retries_compaction(event: Event, statement: Statement, then: Database, now: 
     if not isinstance(statement, Optimize) or footprint is None:
         return False
     name = footprint.schema.name
-    before, left = ({(f.path, f.dead) for f in state[name].files} for state in (then, now))
+    before, left = ({(f.path, f.marker) for f in state[name].files} for state in (then, now))
     return {file for file in before if file[0] in footprint.removes} <= left
 
 
-def replay_files(state: TableState, done: Effect) -> TableState:
+def replay_files(state: TableState, done: Effect, writer: str) -> TableState:
     """Return the state of a table after a commit.
 
     If every file that the commit removes is as it had read it, files are removed and added, as the
@@ -219,13 +219,13 @@ def replay_files(state: TableState, done: Effect) -> TableState:
     >>> state = TableState((File.of("rewritten", (), (b,)),))  # a was deleted in the meantime
     >>> delete = Effect(writes=(RowWrite("t", "b", (2,), None),), removes=frozenset({"both"}),
     ...                 adds=(File.of("rest", (), (a,)),))
-    >>> replay_files(state, delete).rows()
+    >>> replay_files(state, delete, "delete").rows()
     ()
     """
     if _as_read(state, done):
         return state.replay(done.removes, done.adds)
     if done.footprint is not None and not done.footprint.changes_data and done.removes:
-        return _compacted(state, done)
+        return _compacted(state, done, writer)
     gone = {write.id for write in done.writes if write.before is not None}
     wrote = {write.id for write in done.writes if write.after is not None}
     marked = marked_files(done)
@@ -235,14 +235,16 @@ def replay_files(state: TableState, done: Effect) -> TableState:
         dead = gone
         if file.path in marked:  # the union of two vectors, which may leave no row
             dead = {row.id for row in file.rows} - marked[file.path].after
-        left = file.marked(dead) if vectors else _without(file, dead)
+        left = file.marked(dead, writer) if vectors else _without(file, dead)
+        if file.path in marked:
+            left = replace(left, marker=writer)
         if left.rows or file.path in marked:
             kept.append(left)
     new = [_without(file, {row.id for row in file.rows} - wrote) for file in done.adds]
     return TableState((*kept, *(file for file in new if file.rows)))
 
 
-def _compacted(state: TableState, done: Effect) -> TableState:
+def _compacted(state: TableState, done: Effect, writer: str) -> TableState:
     """Return the state after a compaction whose files were changed since it read them.
 
     A copied row counts if it is still where it stood; the new file's deletion vector hides others.
@@ -251,7 +253,9 @@ def _compacted(state: TableState, done: Effect) -> TableState:
     source = {row: path for path, row in emptied_positions(done).moved}
     kept = [file for file in state.files if file.path not in done.removes]
     copies = (
-        file.marked({row.id for row in file.rows if (source.get(row.id), row.id) not in live})
+        file.marked(
+            {row.id for row in file.rows if (source.get(row.id), row.id) not in live}, writer
+        )
         for file in done.adds
     )
     return TableState((*kept, *copies))

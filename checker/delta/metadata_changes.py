@@ -221,7 +221,7 @@ def restore_table(
         if fitted.get(id_) != wanted.get(id_)
     )
     changed = {write.id for write in writes}
-    known = {(file.path, file.dead) for file in here}
+    known = {(file.path, file.marker) for file in here}
     adds = tuple(
         replace(
             file,
@@ -231,10 +231,10 @@ def restore_table(
             ),
         )
         for file in there
-        if (file.path, file.dead) not in known
+        if (file.path, file.marker) not in known
     )
-    kept = {(file.path, file.dead) for file in there}
-    gone = tuple(file for file in here if (file.path, file.dead) not in kept)
+    kept = {(file.path, file.marker) for file in there}
+    gone = tuple(file for file in here if (file.path, file.marker) not in kept)
     removes = frozenset(file.path for file in gone)
     features = header.features | now.features
     domains = (header.domains | now.domains) & {CLUSTERING}

@@ -80,18 +80,21 @@ def plan_removal(
         # DELETE then scans for rows even if no candidate file is left (DeleteCommand.scala,
         # findTouchedFiles)
         scanned = bool(candidates) or verb == "delete"
-        return Removal(read, touched, add_deletion_vectors(touched, gone), (), scanned)
+        again = add_deletion_vectors(touched, gone, snapshot.writer)
+        return Removal(read, touched, again, (), scanned)
     kept = tuple(row for file in touched for row in file.rows if row.id not in gone)
     return Removal(read, touched, (), kept, bool(candidates))
 
 
-def add_deletion_vectors(touched: Iterable[File], gone: Container[str]) -> tuple[File, ...]:
+def add_deletion_vectors(
+    touched: Iterable[File], gone: Container[str], writer: str
+) -> tuple[File, ...]:
     """Return the touched files with extended deletion vectors.
 
     A file without remaining rows is not added again (DMLWithDeletionVectorsHelper.scala,
     processUnmodifiedData).
     """
-    return tuple(file for file in (f.marked(gone) for f in touched) if file.rows)
+    return tuple(file for file in (f.marked(gone, writer) for f in touched) if file.rows)
 
 
 def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
@@ -145,7 +148,7 @@ def merge_effect(snapshot: Snapshot, statement: st.Merge) -> Effect:
     if vectors:
         gone = {write.id for write in writes}
         removes = tuple(f for f in touched if any(row.id in gone for row in f.rows))
-        again = add_deletion_vectors(removes, gone)
+        again = add_deletion_vectors(removes, gone, snapshot.writer)
     targets = [row.values for file in live for row in file.rows]
     new = (
         [s for s in branch if not any(holds(statement.on, (t, s)) for t in targets)]

@@ -107,7 +107,12 @@ def _deleting_again(event: Event, earlier: Sequence[Event]) -> Event:
                 live[write.id] = write.after is not None
                 if (other.version or 0) <= event.read_version:
                     deleter[write.id] = other.name
-    gone = tuple(replace(row, writer=deleter[id_]) for id_, row in back.items() if live[id_])
+    own = {write.id for write in event.effect.writes}
+    gone = tuple(
+        replace(row, writer=deleter[id_])
+        for id_, row in back.items()
+        if live[id_] and id_ not in own
+    )
     if not gone or event.effect.footprint is None:
         return event
     done, table = event.effect, event.effect.footprint.table
@@ -139,17 +144,19 @@ class Rebase:
     last merge, is deleted by both; after that the loser replaces the winner's file, with the union
     of the vectors (pull 7359, reconcileFileDeletionVectors). Moved: the winner marked the file, and
     the loser is a compaction that keeps the order of rows; the new file takes over the vector
-    (sezruby/delta, pull 9, resolveOptimizeConflicts).
+    (sezruby/delta, pull 9, resolveOptimizeConflicts). No file is moved if the winner deleted no row
+    of those that are compacted, or one that the loser did not copy.
     """
 
     def __init__(self, loser: Effect) -> None:
         footprint = loser.footprint
         self.marked: dict[str, Marked] = {}
-        self.compacted: frozenset[str] = frozenset()
+        self.compacted: dict[str, frozenset[str]] = {}
         if footprint is not None and footprint.schema.vectors:
             self.marked = dict(marked_files(loser))
             if not footprint.changes_data and not footprint.orders:
-                self.compacted = footprint.removes
+                self.compacted = dict(_rows_found(loser))
+        self._copied = dict(self.compacted)
         self._merged: frozenset[str] = frozenset()
         self._moved: frozenset[str] = frozenset()
 
@@ -158,7 +165,7 @@ class Rebase:
         if not self.marked and not self.compacted:
             return NONE, NONE
         theirs = marked_files(winner)
-        moved = Reconciled(self.compacted & theirs.keys(), self._moved)
+        moved = Reconciled(self._move(theirs), self._moved)
         paths = frozenset(
             path
             for path, own in self.marked.items()
@@ -171,6 +178,17 @@ class Rebase:
         self._merged |= paths
         self._moved |= moved.now
         return merged, moved
+
+    def _move(self, theirs: Mapping[str, Marked]) -> frozenset[str]:
+        """Return the files whose vectors the new files take over."""
+        shared = self.compacted.keys() & theirs.keys()
+        deleted = {path: self.compacted[path] - theirs[path].after for path in shared}
+        if not all(rows <= self._copied[path] for path, rows in deleted.items()):
+            return frozenset()
+        if not any(deleted.values()):
+            return frozenset()
+        self.compacted |= {path: theirs[path].after for path in shared}
+        return frozenset(shared)
 
 
 NONE = Reconciled()

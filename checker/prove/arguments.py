@@ -45,11 +45,13 @@ from isolitmus.checker.prove.formula_semantics import (
     spec_formula,
 )
 from isolitmus.checker.prove.premises import EVERY_VERSION_READ, PREMISES
-from isolitmus.checker.prove.row_level_premises import ROW_LEVEL_PREMISES
+from isolitmus.checker.prove.row_level_premises import COMPACTIONS, ROW_LEVEL_PREMISES
 from isolitmus.model.spec import Fold
 from isolitmus.model.vocabulary import SETS, relations_of
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from isolitmus.checker.prove.formula_semantics import Domain
     from isolitmus.checker.prove.premises import Premise
     from isolitmus.model.spec import Axiom, Spec
@@ -82,8 +84,11 @@ class Question:
     @property
     def premises(self) -> tuple[Premise, ...]:
         """Premises that may be assumed."""
+        plain = [p for p in PREMISES if not (self.moves_files and p.name == COMPACTIONS.name)]
+        instead = (COMPACTIONS,) if self.moves_files else ()
         below = ROW_LEVEL_PREMISES if self.below_files else ()
-        return PREMISES + below + (EVERY_VERSION_READ if self.every_version_read else ())
+        every = EVERY_VERSION_READ if self.every_version_read else ()
+        return (*plain, *instead, *below, *every)
 
     @property
     def below_files(self) -> bool:
@@ -94,6 +99,11 @@ class Question:
     def merges_files(self) -> bool:
         """True if the first spec leaves merged files out."""
         return any(name.endswith("-unmerged") for name in self.a.needs)
+
+    @property
+    def moves_files(self) -> bool:
+        """True if the first spec leaves moved files out."""
+        return any(name.endswith("-unmoved") for name in self.a.needs)
 
 
 class Theory:
@@ -147,26 +157,36 @@ def arguments(question: Question) -> list[list[Lemma]]:
     """
     orders = [axiom.name for axiom in question.a.axioms if axiom.test == "acyclic"]
     if not orders:
-        first = [_as_defined(), _as_read(), _saw_what_it_wrote()]
+        seen = [_as_read()]
         tools = PLAIN | ROWS | PREDICATES
         if question.below_files:
-            first[1] = _as_first_read((MERGED if question.merges_files else FILES) | MOVED)
+            found = MERGED if question.merges_files else FILES
+            found |= MOVED if question.moves_files else set()
+            seen = [_as_first_read(some) for some in wider_tools(question, found)]
             tools |= {"written-rows"}
+        first = [[_as_defined()], seen, [_saw_what_it_wrote()]]
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
-        first = [_next_is_first(), *(lemma(orders[0]) for lemma in of_order)]
+        first = [[_next_is_first()], *([lemma(orders[0])] for lemma in of_order)]
         tools = PLAIN
     else:
-        first = [_rows(orders[0]), _first_committer(orders[0])]
+        first = [[_rows(orders[0])], [_first_committer(orders[0])]]
         tools = PLAIN
-    wider = [tools]
-    if not orders and question.merges_files:
-        wider.append(tools | {"no-restores"})  # RESTORE brings rows back in merged files
+    wider = [tools] if orders else wider_tools(question, tools)
     goals = [
         [lemma for some in wider for lemma in _goal(axiom, orders, question.transactions, some)]
         for axiom in question.b.axioms
     ]
-    return [*([lemma] for lemma in first), *goals]
+    return [*first, *goals]
+
+
+def wider_tools(question: Question, tools: AbstractSet[str]) -> list[frozenset[str]]:
+    """Return the tools; if files are merged or moved, then also with the premise of no RESTORE,
+    which brings rows back in such files.
+    """
+    plain = frozenset(tools)
+    below = question.merges_files or question.moves_files
+    return [plain, plain | {"no-restores"}] if below else [plain]
 
 
 def _goal(axiom: Axiom, orders: list[str], most: int | None, tools: frozenset[str]) -> list[Lemma]:

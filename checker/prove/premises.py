@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolitmus.checker.delta.frame import delta_frame, overlaps
 from isolitmus.checker.delta.metadata_changes import add_definition_reads, definition_item
-from isolitmus.checker.delta.row_overlaps import marked_files
+from isolitmus.checker.delta.row_overlaps import add_unseen_deletions, marked_files
 from isolitmus.checker.prove.formula_semantics import (
     FILE,
     PREDICATE,
@@ -179,19 +179,20 @@ def _blind(t: TableVocabulary) -> Z3Expr:
         (T, PREDICATE, ROW, VERSION),
         lambda j, p, x, n: t.z3.Implies(
             t.members("Blind")(j),
-            t.z3.Not(t.z3.Or(_matches_row(t, j, p, x, n), t.members("Large")(j))),
+            t.z3.Not(t.z3.Or(matches_row(t, j, p, x, n), t.members("Large")(j))),
         ),
     )
 
 
 def _compactions(t: TableVocabulary) -> Z3Expr:
     """Return the formula that commits with dataChange=false throughout read and write no row."""
+    return _apart_from_rows(t, lambda j: only_moves(t, j))
 
-    def only_moves(j: Z3Expr) -> Z3Expr:
-        other = t.z3.Or(t.members("Marked")(j), t.members("Empty")(j))
-        return t.z3.And(t.members("NoData")(j), t.z3.Not(other))
 
-    return _apart_from_rows(t, only_moves)
+def only_moves(t: TableVocabulary, j: Z3Expr) -> Z3Expr:
+    """Return the formula that the file actions of j have dataChange=false throughout."""
+    other = t.z3.Or(t.members("Marked")(j), t.members("Empty")(j))
+    return t.z3.And(t.members("NoData")(j), t.z3.Not(other))
 
 
 def _backfills(t: TableVocabulary) -> Z3Expr:
@@ -202,13 +203,13 @@ def _apart_from_rows(t: TableVocabulary, who: Callable[[Z3Expr], Z3Expr]) -> Z3E
     """Return the formula that these writers read and write no row."""
 
     def neither(j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
-        nothing = t.z3.And(t.z3.Not(_matches_row(t, j, p, x, n)), t.z3.Not(t.writes(j, x)))
+        nothing = t.z3.And(t.z3.Not(matches_row(t, j, p, x, n)), t.z3.Not(t.writes(j, x)))
         return t.z3.Implies(t.z3.And(t.writer(j), who(j)), nothing)
 
     return t.domain.forall((T, PREDICATE, ROW, VERSION), neither)
 
 
-def _matches_row(t: TableVocabulary, j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
+def matches_row(t: TableVocabulary, j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
     return t.z3.And(t.matches(j, p, x, n), t.z3.Not(t.definition(x)))
 
 
@@ -442,7 +443,8 @@ class _Executed:
     z3 = _Logic
 
     def __init__(self, done: Execution) -> None:
-        self.events = add_definition_reads([e for e in done.events if not e.aborted])
+        took_effect = [event for event in done.events if not event.aborted]
+        self.events = add_unseen_deletions(add_definition_reads(took_effect))
         self.frame = delta_frame(self.events, reasons=False)
         footprints = [e.effect.footprint for e in self.events if e.effect.footprint is not None]
         width = max((len(f.schema.columns) for f in footprints), default=0)

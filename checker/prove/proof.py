@@ -349,8 +349,9 @@ class _Obligation:
         if answer != "unsat":
             return answer, frozenset()
         took = list(solver.unsat_core())
-        solver.set("rlimit", BRIEF)
-        for tool in tuple(took):
+        lemmas = {lemma.name for lemma in self.known}
+        for tool in tuple(took):  # a lemma brings all premises of its own
+            solver.set("rlimit", HINT if str(tool) in lemmas else BRIEF)
             fewer = [other for other in took if str(other) != str(tool)]
             if _ask(solver, fewer, part) == "unsat":
                 took = fewer

@@ -19,7 +19,7 @@ from isolitmus.checker.prove.formula_semantics import (
     VERSION,
     Z3Expr,
 )
-from isolitmus.checker.prove.premises import Premise, tracked_read
+from isolitmus.checker.prove.premises import Premise, matches_row, only_moves, tracked_read
 
 if TYPE_CHECKING:
     from isolitmus.checker.prove.formula_semantics import TableVocabulary
@@ -140,6 +140,32 @@ def _moved_files(t: TableVocabulary) -> Z3Expr:
     return t.domain.forall((T, T, FILE), either)
 
 
+def _compactions(t: TableVocabulary) -> Z3Expr:
+    """Return the formula that compactions whose files no unseen RESTORE replaced read and write no
+    row.
+    """
+
+    def neither(j: Z3Expr, p: Z3Expr, x: Z3Expr, n: Z3Expr) -> Z3Expr:
+        def replaced(k: Z3Expr) -> Z3Expr:
+            both = t.z3.And(t.relation("unseen")(k, j), t.relation("removes-meets-removes")(k, j))
+            return t.z3.And(t.members("Large")(k), both)
+
+        nothing = t.z3.And(t.z3.Not(matches_row(t, j, p, x, n)), t.z3.Not(t.writes(j, x)))
+        moves = t.z3.And(t.writer(j), only_moves(t, j))
+        return t.z3.Implies(moves, t.z3.Or(nothing, t.domain.exists((T,), replaced)))
+
+    return t.domain.forall((T, PREDICATE, ROW, VERSION), neither)
+
+
+COMPACTIONS = Premise(
+    "compactions",
+    "a commit all of whose file actions have dataChange=false only moves rows, unless a RESTORE"
+    " that it has not seen replaced one of its files: it may drop the rows that came back",
+    _compactions,
+    "which only move rows if marked dataChange=false",
+    "is marked dataChange=false, but does not only move rows",
+)
+"""Premise of rules by which a compaction moves files that are not as it had read them."""
 ROW_LEVEL_PREMISES = (
     Premise(
         "written-rows",

@@ -54,6 +54,11 @@ class File:
     """Number of rows that a deletion vector hides."""
     vector: str | None = None
     """Deletion vector of a file that is only declared."""
+    marker: str = ""
+    """Transaction that wrote its deletion vector.
+
+    A transaction writes one for a path, so path and marker tell two vectors of a file apart.
+    """
 
     @property
     def key(self) -> FileKey:
@@ -66,18 +71,19 @@ class File:
         columns = zip(*(row.values for row in rows), strict=True)
         return cls(path, partition, rows, tuple(_stats(column) for column in columns))
 
-    def marked(self, gone: Container[str]) -> File:
-        """Return the file with a deletion vector that also hides the rows with these ids.
+    def marked(self, gone: Container[str], marker: str) -> File:
+        """Return the file with a transaction's deletion vector, which also hides these rows, by id.
 
         Examples
         --------
         >>> rows = TableRow("a", "", (1,)), TableRow("b", "", (2,))
-        >>> File.of("f", (), rows).marked({"a"})
+        >>> File.of("f", (), rows).marked({"a"}, "delete")
         File(path='f', partition=(), rows=(TableRow(id='b', writer='', values=(2,)),), \
-stats=(Stats(least=1, greatest=2, nulls=0),), dead=1, vector=None)
+stats=(Stats(least=1, greatest=2, nulls=0),), dead=1, vector=None, marker='delete')
         """
         left = tuple(row for row in self.rows if row.id not in gone)
-        return replace(self, rows=left, dead=self.dead + len(self.rows) - len(left))
+        dead = self.dead + len(self.rows) - len(left)
+        return self if dead == self.dead else replace(self, rows=left, dead=dead, marker=marker)
 
 
 def _stats(column: tuple[Value, ...]) -> Stats:

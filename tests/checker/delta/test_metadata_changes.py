@@ -284,3 +284,25 @@ nulls = "{alter}"
     assert done.serial.orders == ("nulls insert", "insert nulls")
     with pytest.raises(IsolitmusError, match="table t has no column 'it'; known: id, part"):
         read_litmus(text.replace("COLUMN id", "COLUMN it"), "nulls")
+
+
+def test_a_restore_replaces_a_vector_by_another_of_the_same_size():
+    """The vector of an older version hides row 4, the one that is there hides row 3."""
+    text = """
+    title    = "A RESTORE to a vector of the same size"
+    schedule = "first delete second"
+
+    [table]
+    columns    = "id INT"
+    properties = { "delta.enableDeletionVectors" = "true" }
+    init       = ["INSERT INTO t VALUES (1), (2), (3), (4)", "DELETE FROM t WHERE id = 4"]
+
+    [transactions]
+    first  = "RESTORE TABLE t TO VERSION AS OF {init[1]}"
+    delete = "DELETE FROM t WHERE id = 3"
+    second = "RESTORE TABLE t TO VERSION AS OF {init[2]}"
+    """
+    done = execute(read_litmus(text, "vectors"), protocol("delta-serializable"))
+    assert [sorted(state["t"].rows()) for state in done.states[1:]] == [
+        [(1,), (2,), (3,), (4,)], [(1,), (2,), (4,)], [(1,), (2,), (3,)],
+    ]  # fmt: skip

@@ -64,6 +64,10 @@ class Log:
         paths = event.effect.footprint.removes
         return {path: self.vector(there[path]) for path in paths if path in there}
 
+    def sources(self, event):
+        """The live positions of the files that a commit removes, by path."""
+        return {path: set(self.physical[path]) - dead for path, dead in self.removed(event).items()}
+
     def added(self, event):
         """The vectors of the files that a commit adds with one, by path."""
         return {f.path: self.vector(f) for f in event.effect.adds if f.dead}
@@ -91,6 +95,7 @@ def relations_by_bitmaps(execution):
     for loser in commits:
         reads = loser.effect.footprint
         base, current = log.removed(loser), log.added(loser)
+        sources, runs = log.removed(loser), log.sources(loser)
         merged_before, moved_before = set(), set()
         for winner in sorted(commits, key=lambda e: e.version or 0):
             wrote = winner.effect.footprint
@@ -109,8 +114,14 @@ def relations_by_bitmaps(execution):
                         merged.add(path)
                         mine[1][path] = theirs[path] | mine[1][path]
                         mine[0][path] = theirs[path]
-                    if not reads.changes_data and not reads.orders and path in reads.removes:
-                        moved.add(path)
+                if not reads.changes_data and not reads.orders:
+                    dead = sources if unseen else log.removed(loser)
+                    shared = theirs.keys() & gone.keys() & dead.keys()
+                    fresh = {path: theirs[path] - dead[path] for path in shared}
+                    output = sum(len(positions) for positions in fresh.values())
+                    if output and all(fresh[path] <= runs[path] for path in shared):
+                        moved = shared
+                        dead.update({path: theirs[path] for path in shared})
             earlier = (merged_before, moved_before) if unseen else (set(), set())
             found = names_of(log, winner, loser, (merged, moved, *earlier))
             for name in found:

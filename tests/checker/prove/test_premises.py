@@ -3,7 +3,7 @@ hold, but where a client does what their sentences except.
 """
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from vector_tests import ON_VECTORS
 
 from isolitmus.checker.delta.row_overlaps import OVERLAPS
@@ -122,6 +122,24 @@ def test_theorem_5_needs_that_empty_commits_are_not_recorded():
     assert judge_execution(done, level("log-serializable")).violations
 
 
+AWAY = read_litmus(
+    """
+title    = "A row that an UPDATE moved into another file"
+schedule = "update delete"
+
+[table]
+columns    = "id INT, x INT"
+properties = { "delta.enableDeletionVectors" = "true" }
+init       = ["INSERT INTO t VALUES (1, 1), (2, 1)"]
+
+[transactions]
+update = "UPDATE t SET x = x + 1 WHERE id = 1"
+delete = "DELETE FROM t WHERE id = 1"
+""",
+    "away",
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -129,6 +147,7 @@ def test_theorem_5_needs_that_empty_commits_are_not_recorded():
      "case-4-serializable"],
 )  # fmt: skip
 @given(test=ON_VECTORS)
+@example(test=AWAY)
 def test_premises_hold_of_tables_with_vectors(name, test):
     try:
         done = execute(test, protocol(name))

@@ -27,6 +27,7 @@ PROOFS = {
     "case-1": Question(spec("case-1-values-serializable"), spec("log-serializable")),
     "case-2-repaired": Question(spec("case-2-repaired-serializable"), spec("log-serializable")),
     "case-4": Question(spec("case-4-serializable"), spec("log-serializable")),
+    "case-4-repaired": Question(spec("case-4-repaired-serializable"), spec("log-serializable")),
 }
 PREMISE_NAMES = {
     "theorem-5": (
@@ -47,14 +48,18 @@ PREMISE_NAMES = {
         "snapshot sessions committed definitions read-files files read-before-written born-once"
     ),
     "case-1": (
-        "snapshot put-if-absent committed definitions read-files files rows read-before-written"
-        " born-once compactions backfills written-rows"
+        "snapshot put-if-absent committed definitions read-files files rows compactions backfills"
+        " written-rows"
     ),
     "case-2-repaired": (
         "snapshot put-if-absent committed definitions read-files rows compactions backfills"
         " written-rows removed-rows vectors merged-files"
     ),
     "case-4": (
+        "snapshot put-if-absent committed definitions read-files read-predicates files rows"
+        " compactions backfills moved-files no-restores"
+    ),
+    "case-4-repaired": (
         "snapshot put-if-absent committed definitions read-files read-predicates files rows"
         " compactions backfills moved-files"
     ),

@@ -16,6 +16,7 @@ SCOPES = ("vectors", "vectors-two-files")
 PROVED = (
     "case-1-statistics-serializable", "case-1-values-serializable", "case-2-repaired-serializable",
     "case-1-statistics-and-2-repaired-serializable", "case-4-serializable",
+    "case-4-repaired-serializable",
 )  # fmt: skip
 SERIALIZABLE = [name for name in proposals() if not name.endswith("write-serializable")]
 
@@ -121,3 +122,10 @@ def test_a_restore_beside_a_merged_delete_loses_its_update():
     assert (told.serial.orders, told.run.tables["t"]) == ((), ((2,),))
     repaired = run(litmus("merged-with-restore"), protocol("case-2-repaired-serializable"))
     assert repaired.run.transactions["delete"].outcome == "ConcurrentDeleteDeleteException"
+
+
+def test_a_restore_beside_a_compaction_loses_its_rows():
+    """Where the winner has deleted a row of some compacted file, case 4 takes over all vectors."""
+    told = run(litmus("moved-with-restore"), protocol("case-4-serializable"))
+    assert (told.serial.orders, told.run.tables["t"]) == ((), ((1,), (2,), (12,)))
+    assert str(told.levels["log-serializable"]) == "forbidden"

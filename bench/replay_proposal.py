@@ -21,6 +21,7 @@ from time import perf_counter
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.universes.tables import Candidate, candidates, of_format
+from isolitmus.conformance.class_folder import read_class_folder
 from isolitmus.conformance.delta.tables import PROTOCOLS
 from isolitmus.conformance.engines import run_cases
 from isolitmus.model.errors import IsolitmusError, UndeterminedError
@@ -31,7 +32,7 @@ from isolitmus.specs import protocol
 from isolitmus.specs.files.catalogue import scope as read_scope
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from proposal_runs import ProposalRun, add_proposal_runs
+from proposal_runs import ProposalRun, add_proposal_runs, is_code_of
 
 SOURCE = "Candidate of the scope {}"
 LEAST_ABORTED = 1 / 4
@@ -138,6 +139,11 @@ def main() -> None:
         spec, scope = protocol(given.protocol), read_scope(given.scope)
         level = spec.setting.rpartition("= ")[2]
         usual = next((name for name, known in PROTOCOLS.items() if known == level), None)
+        if given.evidence is not None and not is_code_of(read_class_folder(given.folder), spec):
+            sys.exit(
+                f"replay_proposal: {given.folder} is not of the commits that {spec.name} names as"
+                " its source, and cannot be its evidence; leave --evidence out"
+            )
         released = protocol(given.released or usual or "delta-serializable")
         sizes = [int(n) for n in given.transactions.split(",")]
         chosen = choose(scope, sizes, (spec, released), given.count, given.seed)

@@ -8,6 +8,7 @@ The axioms of the protocol are not part of it: they predict, and do not ask.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -48,6 +49,15 @@ def cases():
         for under in proposed_protocols()
         if under in litmus(name).expect and protocol(under).confs
     ]
+
+
+def is_code_of(folder, spec):
+    """Whether a folder of classes has every commit that the source of a proposal names.
+
+    A fork may have another case in an older form, with the same flag.
+    """
+    named = re.findall(r"\bat ([0-9a-f]{8})\b", spec.source)
+    return bool(named) and {*named} <= {pull.head[:8] for pull in folder.pulls}
 
 
 def _shipped(kind):

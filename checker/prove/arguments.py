@@ -84,11 +84,11 @@ class Question:
     @property
     def premises(self) -> tuple[Premise, ...]:
         """Premises that may be assumed."""
-        plain = [p for p in PREMISES if not (self.moves_files and p.name == COMPACTIONS.name)]
-        instead = (COMPACTIONS,) if self.moves_files else ()
+        instead = {COMPACTIONS.name: COMPACTIONS} if self.moves_files else {}
+        plain = (instead.get(premise.name, premise) for premise in PREMISES)
         below = ROW_LEVEL_PREMISES if self.below_files else ()
         every = EVERY_VERSION_READ if self.every_version_read else ()
-        return (*plain, *instead, *below, *every)
+        return (*plain, *below, *every)
 
     @property
     def below_files(self) -> bool:

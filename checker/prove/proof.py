@@ -58,7 +58,9 @@ A lemma that holds needs fewer. Units, unlike seconds, are the same on all machi
 HINT = 500_000
 """Solver units spent on a lemma that may fail."""
 BRIEF = 100_000
-"""Solver units spent on whether a lemma holds without one of its tools."""
+"""Solver units spent on whether a lemma holds without one of its premises."""
+LONGER = 1_000_000
+"""The same without an earlier lemma, which brings all premises of its own."""
 
 
 Outcome = Literal["holds", "fails", "not derived", "unknown"]
@@ -350,8 +352,8 @@ class _Obligation:
             return answer, frozenset()
         took = list(solver.unsat_core())
         lemmas = {lemma.name for lemma in self.known}
-        for tool in tuple(took):  # a lemma brings all premises of its own
-            solver.set("rlimit", HINT if str(tool) in lemmas else BRIEF)
+        for tool in sorted(took, key=lambda tool: str(tool) not in lemmas):
+            solver.set("rlimit", LONGER if str(tool) in lemmas else BRIEF)
             fewer = [other for other in took if str(other) != str(tool)]
             if _ask(solver, fewer, part) == "unsat":
                 took = fewer

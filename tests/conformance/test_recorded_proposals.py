@@ -2,7 +2,7 @@
 
 Every record is what the text of the proposal predicts; no engine is needed for that. With
 ``--classes FOLDER`` the engine ``delta:FOLDER`` is asked about the litmus tests of proposals whose
-flags the folder has, and with ``--record-runs`` its answers are recorded. Searched histories are
+pull requests the folder has, and with ``--record-runs`` its answers are recorded. Searched histories are
 recorded by ``bench/replay_proposal.py``.
 """
 
@@ -15,6 +15,7 @@ from proposal_runs import (
     ProposalRun,
     add_proposal_runs,
     cases,
+    is_code_of,
     proposal_digest,
     proposed_protocols,
     read_proposal_runs,
@@ -53,9 +54,9 @@ def test_the_code_of_the_pull_requests_does_what_the_proposal_predicts(pytestcon
     folder = pytestconfig.option.classes
     if folder is None:
         pytest.skip("no --classes FOLDER")
-    confs = {*read_class_folder(folder).confs}
-    asked = [case for case in cases() if {*protocol(case[1]).confs} <= confs]
-    assert asked, f"no proposal has only flags of {folder}"
+    code = read_class_folder(folder)
+    asked = [case for case in cases() if is_code_of(code, protocol(case[1]))]
+    assert asked, f"no proposal is of the pull requests of {folder} only"
     pairs = [(litmus(name), protocol(under)) for name, under in asked]
     found, runs = [], []
     with closing(run_cases(f"delta:{folder}", pairs)) as answers:
@@ -127,3 +128,26 @@ def test_a_line_that_is_none_is_refused_with_its_number(tmp_path):
     path.write_text('{"litmus":"reorder"}\n')
     with pytest.raises(LitmusError, match=r"^runs.jsonl:1: not a recorded run: KeyError"):
         read_proposal_runs(path)
+
+
+def test_a_fork_that_has_the_flag_of_another_case_does_not_record_it(tmp_path):
+    (tmp_path / "classes.toml").write_text(
+        """release = "4.4.0"
+confs = [
+    "spark.databricks.delta.optimize.conflictReconciliation.enabled",
+    "spark.databricks.delta.rowLevelConcurrency.enabled",
+]
+files = ["ConflictChecker.scala"]
+
+[[pulls]]
+number = 9
+repository = "sezruby/delta"
+head = "08bb237b0334a29bae103f789b45d6fe02531998"
+date = "2026-07-21"
+"""
+    )
+    code = read_class_folder(tmp_path)
+    assert [name for name in proposed_protocols() if is_code_of(code, protocol(name))] == [
+        "case-4-repaired-serializable", "case-4-repaired-write-serializable",
+        "case-4-serializable", "case-4-write-serializable",
+    ]  # fmt: skip

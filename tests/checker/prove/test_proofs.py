@@ -57,7 +57,7 @@ PREMISE_NAMES = {
     ),
     "case-4": (
         "snapshot put-if-absent committed definitions read-files read-predicates files rows"
-        " compactions backfills moved-files no-restores"
+        " no-restores compactions backfills moved-files"
     ),
     "case-4-repaired": (
         "snapshot put-if-absent committed definitions read-files read-predicates files rows"

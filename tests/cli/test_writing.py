@@ -55,6 +55,7 @@ WRITERS = {
 CHOSEN = {pair for pair in WRITERS if pair[1] == "out" and pair[0] != "lint"} | {
     ("lint", "save"),
     ("predict", "save"),
+    ("repair", "save"),
     ("robust", "save"),
     ("robust", "certificate"),
     ("separate", "certificate"),

@@ -71,12 +71,8 @@ DEPENDENCIES = ("so", "wr", "ww", "rw")
 LONGEST_CYCLE = 4
 MOST_CYCLES = 200
 ITEMS = {
-    "version overwritten",
-    "overwritten",
-    "brought back",
-    "recorded missed",
-    "recorded missed all",
-}
+    "version overwritten", "overwritten", "brought back", "recorded missed", "recorded missed all",
+}  # fmt: skip
 """Kinds of reasons of anti-dependencies of an item, not of a predicate."""
 
 

@@ -56,8 +56,8 @@ def is_code_of(folder, spec):
 
     A fork may have another case in an older form, with the same flag.
     """
-    named = re.findall(r"\bat ([0-9a-f]{8})\b", spec.source)
-    return bool(named) and {*named} <= {pull.head[:8] for pull in folder.pulls}
+    heads = re.findall(r"\bat ([0-9a-f]{8})\b", spec.source)
+    return bool(heads) and {*heads} <= {pull.head[:8] for pull in folder.pulls}
 
 
 def _shipped(kind):

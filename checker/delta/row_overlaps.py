@@ -90,34 +90,34 @@ def add_unseen_deletions(events: Sequence[Event]) -> Sequence[Event]:
 
 def _deleting_again(event: Event, earlier: Sequence[Event]) -> Event:
     """Return an event that also reads and deletes the rows that unseen RESTOREs brought back."""
-    found = {} if event.version is None else _rows_found(event.effect)
-    back = {
+    rows_found = {} if event.version is None else _rows_found(event.effect)
+    restored = {
         row.id: row
         for other in earlier
-        if found and other.effect.operation == RESTORE and event.missed(other)
+        if rows_found and other.effect.operation == RESTORE and event.missed(other)
         for file in other.effect.adds
-        if file.path in found
+        if file.path in rows_found
         for row in file.rows
-        if row.id not in found[file.path]
+        if row.id not in rows_found[file.path]
     }
-    deleter, live = dict.fromkeys(back, ""), dict.fromkeys(back, True)
-    for other in earlier if back else ():
+    deleter, is_live = dict.fromkeys(restored, ""), dict.fromkeys(restored, True)
+    for other in earlier if restored else ():
         for write in other.effect.writes if other.version is not None else ():
-            if write.id in back:
-                live[write.id] = write.after is not None
+            if write.id in restored:
+                is_live[write.id] = write.after is not None
                 if (other.version or 0) <= event.read_version:
                     deleter[write.id] = other.name
-    own = {write.id for write in event.effect.writes}
-    gone = tuple(
+    written = {write.id for write in event.effect.writes}
+    deleted = tuple(
         replace(row, writer=deleter[id_])
-        for id_, row in back.items()
-        if live[id_] and id_ not in own
+        for id_, row in restored.items()
+        if is_live[id_] and id_ not in written
     )
-    if not gone or event.effect.footprint is None:
+    if not deleted or event.effect.footprint is None:
         return event
     done, table = event.effect, event.effect.footprint.table
-    read = RowRead(table, f"the deletion vectors of {table}", lambda _: False, gone)
-    writes = (RowWrite(table, row.id, row.values, None) for row in gone)
+    read = RowRead(table, f"the deletion vectors of {table}", lambda _: False, deleted)
+    writes = (RowWrite(table, row.id, row.values, None) for row in deleted)
     merged = replace(done, reads=(*done.reads, read), writes=(*done.writes, *writes))
     return replace(event, effect=merged)
 

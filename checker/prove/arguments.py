@@ -157,14 +157,14 @@ def arguments(question: Question) -> list[list[Lemma]]:
     """
     orders = [axiom.name for axiom in question.a.axioms if axiom.test == "acyclic"]
     if not orders:
-        seen = [_as_read()]
+        about_reads = [_as_read()]
         tools = PLAIN | ROWS | PREDICATES
         if question.below_files:
-            found = MERGED if question.merges_files else FILES
-            found |= MOVED if question.moves_files else set()
-            seen = [_as_first_read(some) for some in wider_tools(question, found)]
+            read_tools = MERGED if question.merges_files else FILES
+            read_tools |= MOVED if question.moves_files else set()
+            about_reads = [_as_first_read(some) for some in _wider_tools(question, read_tools)]
             tools |= {"written-rows"}
-        first = [[_as_defined()], seen, [_saw_what_it_wrote()]]
+        first = [[_as_defined()], about_reads, [_saw_what_it_wrote()]]
     elif question.every_version_read:
         of_order = (_reader, _missed, _next, _log)
         first = [[_next_is_first()], *([lemma(orders[0])] for lemma in of_order)]
@@ -172,7 +172,7 @@ def arguments(question: Question) -> list[list[Lemma]]:
     else:
         first = [[_rows(orders[0])], [_first_committer(orders[0])]]
         tools = PLAIN
-    wider = [tools] if orders else wider_tools(question, tools)
+    wider = [tools] if orders else _wider_tools(question, tools)
     goals = [
         [lemma for some in wider for lemma in _goal(axiom, orders, question.transactions, some)]
         for axiom in question.b.axioms
@@ -180,7 +180,7 @@ def arguments(question: Question) -> list[list[Lemma]]:
     return [*first, *goals]
 
 
-def wider_tools(question: Question, tools: AbstractSet[str]) -> list[frozenset[str]]:
+def _wider_tools(question: Question, tools: AbstractSet[str]) -> list[frozenset[str]]:
     """Return the tools; if files are merged or moved, then also with the premise of no RESTORE,
     which brings rows back in such files.
     """

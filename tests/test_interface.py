@@ -95,6 +95,7 @@ def test_a_verb_costs_a_file_and_two_lines(call, monkeypatch):
     file = SimpleNamespace(greet=greet)
     monkeypatch.setitem(sys.modules, "isolitmus.cli.greet", file)
     monkeypatch.setitem(FUNCTIONS.shipped, "greet", "isolitmus.cli.greet:greet")
+    monkeypatch.setattr(FUNCTIONS, "_known", dict(FUNCTIONS._known))  # the call adds it
     monkeypatch.setitem(VERBS, "greet", "Say hello.")
     monkeypatch.setitem(VERBS_BY_DOOR, "I greet", {"greet": "Say hello."})
     assert call("greet", "Ada", "--loud") == (1, "hello Ada!\n", "")

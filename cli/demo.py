@@ -174,7 +174,7 @@ def _retried(judged: RunResult) -> str:
     """Return what happens if the aborted transactions are retried after the others."""
     seen = judged.run.transactions
     refused = [name for name, t in seen.items() if t.outcome not in TOOK_EFFECT]
-    order = [*writers(judged.run), *refused]
+    order = [*writers(judged.litmus, judged.run), *refused]
     again = replace(judged.litmus, schedule=_one_by_one(order))
     done = run(again, protocol(judged.run.protocol)) if refused else judged
     words = conclusion_words(done)[0]

@@ -141,6 +141,9 @@ class Event(ReadableRepr):
     """
     under: Spec | None = None
     """Commit protocol of its own writer, if it differs from the run's."""
+    ended_by: str | None = None
+    """Earlier commit of its statement with whose error the statement ended; None if there is none.
+    """
 
     def __repr__(self) -> str:
         """Return the outcome, and the number of rows read and written."""

@@ -112,6 +112,8 @@ class ClientSettings:
     """
     protocol: str | None = None
     """Name of the commit protocol of its own writer, if it differs from the run's."""
+    commit_of: str | None = None
+    """Transaction whose statement makes this commit before its own; None for a whole statement."""
     scan: str | tuple[str, ...] = ()
     """Indexes that its statements scan: one for every scan of its table, or one for each scan in
     order.
@@ -220,6 +222,15 @@ class Litmus(ReadableRepr):
     def client(self, transaction: str) -> ClientSettings:
         """Return the client of a transaction."""
         return self.clients.get(transaction, ClientSettings())
+
+    def commits_of(self, transaction: str) -> tuple[str, ...]:
+        """Return the commits of the statement of a transaction, in their order.
+
+        They are transactions, and the last one has the name of the statement.
+        """
+        whole = self.client(transaction).commit_of or transaction
+        scheduled = dict.fromkeys(step.transaction for step in self.schedule.steps)
+        return (*(name for name in scheduled if self.client(name).commit_of == whole), whole)
 
     def __str__(self) -> str:
         if self.raw:  # raw transactions are never generated: they come from files
@@ -347,6 +358,8 @@ def _transaction(statement: Statement, client: ClientSettings) -> str:
     """Return a transaction in TOML: its SQL, or an inline table if its client has settings."""
     from isolitmus.model.sql.statement import Block
 
+    if client.commit_of is not None:
+        return inline_table({"commit_of": quoted(client.commit_of)})
     sql = quoted(statement.sql)
     if isinstance(statement, Block) and not (statement.single and len(statement.statements) == 1):
         sql = toml_list(quoted(part.sql) for part in statement.statements)

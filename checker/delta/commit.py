@@ -18,12 +18,9 @@ from isolitmus.checker.delta.frame import (
     removes_needed_feature,
     sets_domain_twice,
 )
-from isolitmus.checker.delta.raw_transaction import (
-    DUPLICATE_DOMAIN,
-    backfill_row_tracking,
-    stated_data_file,
-)
+from isolitmus.checker.delta.raw_transaction import DUPLICATE_DOMAIN, stated_data_file
 from isolitmus.checker.delta.row_overlaps import emptied_positions, marked_files
+from isolitmus.checker.delta.row_tracking import backfill_row_tracking
 from isolitmus.model.delta.header import Header
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
@@ -105,10 +102,11 @@ def _headed(database: Database, done: Effect, state: TableState) -> Database:
     assert footprint is not None
     name, actions = footprint.table, footprint.actions
     header = database.get(name, TableState()).header
-    if not footprint.plain:
-        header = (header or Header.of(footprint.schema)).after(
-            actions.metadata, actions.features, actions.domains, actions.apps
-        )
+    if not footprint.plain or (header is not None and header.unnumbered):
+        before = header or Header.of(footprint.schema)
+        header = before.after(actions.metadata, actions.features, actions.domains, actions.apps)
+        live, added = ([file.path for file in files] for files in (state.files, done.adds))
+        header = header.with_files(live, added, before)
     rows = sum(len(file.rows) for file in state.files)
     if rows > ROWS:
         raise LitmusError(

@@ -33,6 +33,7 @@ from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.format import Format, RandomTests
+from isolitmus.model.sql.statement import EarlierCommit
 from isolitmus.model.vocabulary import terms_of
 from isolitmus.specs.sql.configuration import EMPTY_TEXTS, LEVELS, deletion_vectors_conf
 from isolitmus.specs.sql.statements import read_statement
@@ -156,13 +157,18 @@ def _reads(event: Event, statement: Statement, database: Database) -> Event:
     """Return the transaction with its delta-rs read set.
 
     UndeterminedError for a statement that sets an isolation level: delta-rs has no SQL for it, and
-    accepts other levels than Spark.
+    accepts other levels than Spark. The same for a commit that only Spark makes.
     """
     change = getattr(statement, "change", statement)
     if LEVEL_KEY in getattr(change, "properties", ()):
         raise UndeterminedError(
             f"'{statement.sql}': delta-rs sets {LEVEL_KEY} by a call of its own, to any text, which"
             " is not modelled; declare the level in the table's properties"
+        )
+    if isinstance(change, EarlierCommit):
+        raise UndeterminedError(
+            f"'{statement.sql}': delta-rs sets the property alone; only Delta on Spark makes other"
+            " commits before"
         )
     footprint = event.effect.footprint
     if footprint is None:

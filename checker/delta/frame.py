@@ -36,8 +36,8 @@ from isolitmus.model.delta.conflict import CONFLICTS
 from isolitmus.model.delta.footprint import ROW_TRACKING_DOMAIN
 from isolitmus.model.delta.header import (
     CONSTRAINT,
-    ROW_TRACKING,
     Header,
+    enables_row_tracking,
     metadata_clash,
     protocol_clash,
 )
@@ -204,7 +204,7 @@ def _is_set_to(level: str, footprint: Footprint) -> bool:
 
 def is_tracked(schema: Schema) -> bool:
     """Return whether a table has row tracking enabled."""
-    return schema.properties.get(ROW_TRACKING, "").lower() == "true"
+    return enables_row_tracking(schema.properties)
 
 
 def _is(kind: str, footprint: Footprint) -> bool:

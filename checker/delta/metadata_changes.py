@@ -19,8 +19,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.identity_columns import sync_identity
-from isolitmus.checker.delta.raw_transaction import with_row_tracking_columns
 from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.delta.row_tracking import earlier_commit, with_row_tracking_columns
 from isolitmus.model.delta.footprint import FILES_ONLY, Actions, Footprint, Settings
 from isolitmus.model.delta.header import (
     ASKING,
@@ -28,7 +28,6 @@ from isolitmus.model.delta.header import (
     CLUSTERING,
     CONSTRAINT,
     MAPPING_MODE,
-    ROW_TRACKING,
     SUPPORTED,
     Header,
     are_numbered,
@@ -126,6 +125,10 @@ def alter_table(snapshot: Snapshot, statement: df.Definition) -> Effect:
     if isinstance(change, df.SyncIdentity):
         return sync_identity(snapshot, statement, change.name, NAMES[df.SyncIdentity])
     documented = snapshot.outside.documented
+    if isinstance(change, df.EarlierCommit):
+        if documented:  # one change of metadata, as in a serial order
+            return no_change(snapshot, schema.name, NAMES[df.SetProperties])
+        return earlier_commit(snapshot, statement)
     if not documented:
         _refuse_several(statement.sql, change, header)
     metadata = _changed(header.metadata, change, documented=documented)
@@ -237,13 +240,14 @@ def restore_table(
     gone = tuple(file for file in here if (file.path, file.marker) not in kept)
     removes = frozenset(file.path for file in gone)
     features = header.features | now.features
+    metadata = with_row_tracking_columns(now, header.metadata, features, snapshot.writer)
     domains = (header.domains | now.domains) & {CLUSTERING}
     footprint = Footprint(
         snapshot.schemas[name],
         adds=tuple(file.partition for file in adds),
         removes=removes,
         removed=gone,
-        actions=Actions(header.metadata, features, domains),
+        actions=Actions(metadata, features, domains),
         settings=Settings(large=True),
         header=now,
     )
@@ -350,7 +354,7 @@ def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Meta
             }
             if VECTORS in configuration:
                 configuration[VECTORS] = "false"
-        case df.ClusterBy() | df.SyncIdentity() | df.DropNotNull():
+        case df.ClusterBy() | df.SyncIdentity() | df.DropNotNull() | df.EarlierCommit():
             return metadata
     return replace(metadata, configuration=configuration)
 
@@ -370,40 +374,6 @@ def _refuse_several(sql: str, change: df.Change, header: Header) -> None:
         " MetadataChangedException. Under databricks-* it is one change of metadata, as its"
         " documentation says"
     )
-
-
-def _tracks(properties: Mapping[str, str]) -> bool:
-    return properties.get(ROW_TRACKING, "").lower() == "true"
-
-
-def refuse_backfill(
-    snapshot: Snapshot, declared: Mapping[str, Schema], statement: df.Definition
-) -> None:
-    """Raise LitmusError if row tracking is enabled where files may lack row ids.
-
-    That takes several commits.
-
-    Allowed are init, where nothing is concurrent (writers there are ``+0``, …), and a table that
-    had the feature from the start, or tracked rows after init. Each file of such a table has row
-    ids, and only the property is written (RowTrackingFeature.validateAndBackfill;
-    RowTrackingBackfillCommand.scala).
-    """
-    name, change = statement.target, statement.change
-    asked = isinstance(change, df.SetProperties) and _tracks(change.properties)
-    if not asked or name not in snapshot.database or snapshot.writer.startswith("+"):
-        return
-    inits = [state[name] for state in snapshot.outside.inits if name in state]
-    headers = [state.header or Header.of(declared[name]) for state in inits]
-    first = headers[0] if headers else Header.of(declared[name])
-    if "rowTracking" not in first.features and not (
-        headers and _tracks(headers[-1].metadata.configuration)
-    ):
-        raise LitmusError(
-            f"'{statement.sql}' is up to three commits in open-source Delta, which are not"
-            " modelled: the feature, row ids for the files that are there, the property. Say it in"
-            " init, or give the table the feature when it is declared, properties = {"
-            ' "delta.feature.rowTracking" = "supported" }; then it is one'
-        )
 
 
 def refuse_level(

@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.read_set import accesses
+from isolitmus.checker.delta.row_tracking import with_row_tracking_columns
 from isolitmus.model.delta.footprint import Actions, Settings
-from isolitmus.model.delta.header import WITH_ROW_TRACKING, needed_features, with_required_features
+from isolitmus.model.delta.header import needed_features, with_required_features
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.execution import Effect
 from isolitmus.model.sql import raw_transaction as rw
@@ -15,7 +16,7 @@ from isolitmus.model.sql.data_file import File, RawFile, Stats
 from isolitmus.model.sql.types import EvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from isolitmus.checker.delta.snapshot import Snapshot
     from isolitmus.model.delta.header import Header, Metadata
@@ -137,21 +138,6 @@ def _on(metadata: Metadata, switch: str) -> bool:
     return metadata.configuration.get(switch, "").lower() == "true"
 
 
-def backfill_row_tracking(done: Effect, winners: Iterable[Effect]) -> Effect:
-    """Return the effect of a backfill of row tracking after concurrent commits.
-
-    It leaves out the files that they added or removed (ConflictChecker.scala,
-    resolveRowTrackingBackfillConflicts).
-    """
-    theirs = {
-        path
-        for winner in winners
-        if winner.footprint is not None
-        for path in (*winner.footprint.removes, *(file.path for file in winner.adds))
-    }
-    return replace(done, adds=tuple(file for file in done.adds if file.path not in theirs))
-
-
 def stated_data_file(schema: Schema, file: RawFile) -> File:
     """Return a file without rows, with the statistics that are stated."""
     given = file.stats or {}
@@ -162,19 +148,6 @@ def stated_data_file(schema: Schema, file: RawFile) -> File:
         return Stats(*found) if None not in found else None
 
     return File(file.path, file.partition, (), tuple(map(stats, columns)), vector=file.vector)
-
-
-def with_row_tracking_columns(
-    header: Header, written: Metadata, features: frozenset[str], writer: str
-) -> Metadata:
-    """Return written metadata with the names of row id columns, if ``features`` has row
-    tracking.
-    """
-    if "rowTracking" not in features:
-        return written
-    known = header.metadata.configuration
-    names = {key: known.get(key, f"named by {writer}") for key in WITH_ROW_TRACKING}
-    return replace(written, configuration={**written.configuration, **names})
 
 
 def _updated(header: Header, written: Metadata, writer: str) -> Metadata:

@@ -18,7 +18,6 @@ from isolitmus.checker.delta.metadata_changes import (
     current_schemas,
     merge_schema,
     rebase_effect,
-    refuse_backfill,
     restore_table,
 )
 from isolitmus.checker.delta.planned_conditions import (
@@ -31,6 +30,7 @@ from isolitmus.checker.delta.planned_conditions import (
 from isolitmus.checker.delta.raw_transaction import raw_effect
 from isolitmus.checker.delta.read_set import accesses
 from isolitmus.checker.delta.row_changes import merge_effect, plan_removal
+from isolitmus.checker.delta.row_tracking import refuse_earlier_commits
 from isolitmus.checker.delta.snapshot import DELTA_CAST, INSIDE, SPARK_CAST, OutsideReads, Snapshot
 from isolitmus.checker.delta.statement_kinds import statement_kinds
 from isolitmus.checker.delta.table_creation import (
@@ -148,7 +148,7 @@ def _any_effect(
     if isinstance(statement, st.Insert) and statement.options.grows is not None:
         return merge_schema(snapshot, schemas, statement, _effect)
     if isinstance(statement, Definition) and not snapshot.outside.documented:
-        refuse_backfill(snapshot, schemas, statement)
+        refuse_earlier_commits(snapshot, statement)
     statement = replace_opaque_parts(analyse_again(statement, altered), snapshot.outside.choices)
     if altered is schemas and not isinstance(statement, Definition):
         return _effect(snapshot, statement)

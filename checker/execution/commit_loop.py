@@ -297,8 +297,23 @@ class _Work:
         self.started[name] = Event(
             name, NOTHING, self.newest, session=session, under=self.own.get(name)
         )
-        if not several:
+        failed = self.failed_before(name)
+        if failed is not None:
+            self.started[name] = replace(
+                self.started[name],
+                effect=replace(NOTHING, error=failed.effect.error),
+                conflict=failed.conflict,
+                error_class=failed.error_class,
+                ended_by=failed.ended_by or failed.name,
+            )
+        elif not several:
             self.next(name)
+
+    def failed_before(self, name: str) -> Event | None:
+        """Return the event of an earlier commit of the same statement that failed, if any."""
+        commits = self.litmus.commits_of(name)
+        earlier = commits[: commits.index(name)]
+        return next((e for e in self.events if e.name in earlier and e.aborted), None)
 
     def next(self, name: str) -> None:
         """Execute the next statement of a transaction."""
@@ -592,7 +607,8 @@ def abort_violations(execution: Execution, protocol: Spec) -> dict[str, Violatio
     before: list[Event] = []
     version = 0
     for event in execution.events:
-        if event.conflict is not None or event.silence is not None:
+        stopped = event.conflict is not None or event.silence is not None
+        if stopped and event.ended_by is None:
             attempt = attempt_frame(form, replace(event, version=version + 1), before)
             violation = explain_conflict(attempt, event.under or protocol, len(before))
             assert violation is not None, "the commit loop found it, too"

@@ -2,12 +2,13 @@
 
 Each compared point agrees, differs, or is uncompared because one side does not say it: that is no
 agreement, and is counted apart. The fields of a run are enumerated, so that a new field is compared
-or raises an error. If a test has parts that the model cannot compute, `possible_runs` enumerates
+or raises an error. If a test has parts that the model cannot compute, `only_execution` enumerates
 the runs for all their values.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +17,7 @@ from isolitmus.checker.execution.commit_loop import execute, observed_run
 from isolitmus.model.errors import UndeterminedError
 from isolitmus.model.litmus import Expectation
 from isolitmus.model.run import SILENT, Run, SeveralRuns, TransactionRun, same_bag, same_rows
-from isolitmus.model.sql.nondeterminism import enumerate_choices
+from isolitmus.model.sql.nondeterminism import ABOUT_ROWS, enumerate_choices
 from isolitmus.model.sql.values import show_row
 from isolitmus.specs.files.spec_catalogue import level
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from isolitmus.checker.execution.serial_orders import SerialOrders
+    from isolitmus.model.execution import Execution
     from isolitmus.model.litmus import Litmus
     from isolitmus.model.spec import Spec
     from isolitmus.model.sql.values import Rows, Value
@@ -340,13 +342,18 @@ POINTS: Mapping[str, Callable[[Any, RunJudgement], Iterator[ComparedPoint]]] = {
 """Function that yields the points of each field of an expectation."""
 
 
-def possible_runs(
-    litmus: Litmus, protocol: Spec, undecided: UndeterminedError
-) -> UndeterminedError:
-    """Return all possible runs of a test whose run is ``undecided``.
+def only_execution(litmus: Litmus, protocol: Spec, undecided: UndeterminedError) -> Execution:
+    """Return the execution of a test whose run is ``undecided`` if all answers give the same run.
 
-    The result is a `SeveralRuns`. If the runs cannot be enumerated, it is the error that says why.
+    An answer that changes the rows that are read leaves several, even if the runs are equal.
 
+    Raises
+    ------
+    UndeterminedError
+        SeveralRuns, with all possible runs; if they cannot be enumerated, the error that says why.
+
+    Examples
+    --------
     >>> from isolitmus.specs import protocol
     >>> from isolitmus.specs.files.litmus_file import read_litmus
     >>> test = read_litmus('''
@@ -359,8 +366,11 @@ def possible_runs(
     ... a = "DELETE FROM t WHERE mine(id)"
     ... b = "INSERT INTO t VALUES (2)"
     ... ''', "opaque")
-    >>> found = possible_runs(test, protocol("delta-serializable"), UndeterminedError("who knows"))
-    >>> sorted({run.transactions["a"].outcome for run in found.runs})
+    >>> spec, undecided = protocol("delta-serializable"), UndeterminedError("who knows")
+    >>> try:
+    ...     only_execution(test, spec, undecided)
+    ... except SeveralRuns as found:
+    ...     print(sorted({run.transactions["a"].outcome for run in found.runs}))
     ['ConcurrentAppendException', 'error:its own', 'no-op']
     """
     runs: list[Run] = []
@@ -370,5 +380,8 @@ def possible_runs(
             if all(run_differences(one, run) for one in runs):
                 runs.append(run)
     except UndeterminedError as also:
-        return undecided if also.problem == undecided.problem else also
-    return SeveralRuns(f"{undecided.problem}: {len(runs)} runs are possible", tuple(runs))
+        raise (undecided if also.problem == undecided.problem else also) from None
+    if len(runs) == 1:
+        with suppress(UndeterminedError):
+            return execute(litmus, protocol, choices=ABOUT_ROWS)
+    raise SeveralRuns(f"{undecided.problem}: {len(runs)} runs are possible", tuple(runs))

@@ -29,7 +29,7 @@ from isolitmus.checker.execution.postconditions import Postconditions, written_r
 from isolitmus.checker.execution.run_diff import (
     RunDiff,
     compare_with_expectation,
-    possible_runs,
+    only_execution,
     run_differences,
 )
 from isolitmus.checker.execution.serial_orders import (
@@ -49,6 +49,7 @@ from isolitmus.model.execution import Event, Execution
 from isolitmus.model.litmus import Expectation, HistoryTest
 from isolitmus.model.records import Tabular
 from isolitmus.model.run import SILENT, TOOK_EFFECT, SeveralRuns, same_bag
+from isolitmus.model.sql.nondeterminism import ABOUT_ROWS
 from isolitmus.model.sql.statement import statements_of
 from isolitmus.model.sql.types import UNNAMED
 from isolitmus.model.sql.values import show_row, to_json
@@ -111,7 +112,7 @@ def run(litmus: Litmus | NameOrPath, protocol: SpecLike) -> RunResult:
     except SeveralRuns:
         raise
     except UndeterminedError as undecided:
-        raise possible_runs(test, under, undecided) from None
+        execution = only_execution(test, under, undecided)
     return RunResult(test, observed_run(test, execution, under.name), execution)
 
 
@@ -119,7 +120,7 @@ def retrace(litmus: Litmus, observed: Run) -> Execution:
     """Return the model's execution along a run's read versions and log order, without checks."""
     form = format_named(litmus.format)
     inits = initial_stages(form, litmus.tables, litmus.init)
-    driver, now = form.drive(litmus, inits, None), 0
+    driver, now = form.drive(litmus, inits, ABOUT_ROWS), 0
     for step in litmus.schedule.steps:
         driver.take(step, now)
         seen = observed.transactions[step.transaction]

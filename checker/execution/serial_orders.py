@@ -103,9 +103,16 @@ class SerialOrders:
     unexplained: tuple[int, ...]
 
 
-def writers(run: Run, last: int | None = None) -> tuple[str, ...]:
-    """Return the transactions that recorded a version, up to ``last``, in log order."""
-    recorded = [(min(t.commits), name) for name, t in run.transactions.items() if t.commits]
+def writers(litmus: Litmus, run: Run, last: int | None = None) -> tuple[str, ...]:
+    """Return the transactions that recorded a version, up to ``last``, in log order.
+
+    A statement of several commits counts once, with its last one: in a serial order it is whole.
+    """
+    recorded = [
+        (min(t.commits), name)
+        for name, t in run.transactions.items()
+        if t.commits and litmus.client(name).commit_of is None
+    ]
     return tuple(name for first, name in sorted(recorded) if last is None or first <= last)
 
 
@@ -130,13 +137,14 @@ def explain_serially(
     IsolitmusError
         If the run has more than `MOST_WRITERS` writers.
     """
-    if len(writers(run)) > MOST_WRITERS:
+    count = len(writers(litmus, run))
+    if count > MOST_WRITERS:
         raise IsolitmusError(
-            f"{litmus.name}: {len(writers(run))} transactions write; the serial orders of at most"
+            f"{litmus.name}: {count} transactions write; the serial orders of at most"
             f" {MOST_WRITERS} are tried"
         )
-    own = _explain(executor or ModelExecutor(litmus), run)
-    theirs = _explain(format_named(litmus.format).independent(litmus), run)
+    own = _explain(executor or ModelExecutor(litmus), litmus, run)
+    theirs = _explain(format_named(litmus.format).independent(litmus), litmus, run)
     if own != theirs:
         raise Disagreement(
             f"{litmus.name}: the model's executor finds the serial orders {list(own.orders)}"
@@ -146,12 +154,12 @@ def explain_serially(
     return own
 
 
-def _explain(executor: Executor, run: Run) -> SerialOrders:
+def _explain(executor: Executor, litmus: Litmus, run: Run) -> SerialOrders:
     """Return the serial orders that produce the final tables, and the unexplained versions."""
-    names = writers(run)
+    names = writers(litmus, run)
     versions = run.versions
     orders = _orders(executor, names, versions[-1])
-    so_far = [writers(run, k) for k in range(len(versions))]
+    so_far = [writers(litmus, run, k) for k in range(len(versions))]
     return SerialOrders(
         tuple(" ".join(order) for order in orders), unexplained_versions(executor, so_far, versions)
     )
@@ -283,7 +291,11 @@ class SerialExplainer:
     def __init__(self, litmus: Litmus, execution: Execution, executor: ModelExecutor) -> None:
         self.executor, self.format = executor, format_named(litmus.format)
         self.tables, self.states = litmus.tables, execution.states
-        self.events = [event for event in execution.events if not event.aborted]
+        self.events = [
+            event
+            for event in execution.events
+            if not event.aborted and litmus.client(event.name).commit_of is None
+        ]
         self.writers = [event for event in self.events if event.version is not None]
         self.readers = [event for event in self.events if event.version is None]
         self.log = tuple(event.name for event in self.writers)

@@ -184,7 +184,7 @@ def _admitted(finding: Demonstration) -> RunResult:
 
 def _at_end(judged: RunResult) -> list[ShownTable]:
     """Return the final tables."""
-    names = column_names(judged.litmus, writers(judged.run), judged.executor)
+    names = column_names(judged.litmus, writers(judged.litmus, judged.run), judged.executor)
     return [column_rows(t, names[t], rows) for t, rows in judged.run.tables.items()]
 
 
@@ -234,7 +234,7 @@ def _end(done: TransactionRun) -> str:
 
 def _trials(judged: RunResult) -> list[_Trial]:
     """Return the tables that each serial order of the writers produces."""
-    names = writers(judged.run)
+    names = writers(judged.litmus, judged.run)
     if len(names) > TRIED:
         return []
     executor = judged.executor
@@ -265,7 +265,7 @@ def _lines(replay: DemoRun) -> Iterator[_ComparisonLine]:
             yield _rows_line(f"{name} read", ("", ()), t.rows, rows, theirs)
     versions = zip_longest(ours.run.versions, () if seen is None else seen.versions)
     for k, (predicted, observed) in enumerate(versions):
-        names = column_names(ours.litmus, writers(ours.run, k), ours.executor)
+        names = column_names(ours.litmus, writers(ours.litmus, ours.run, k), ours.executor)
         for table in ours.litmus.tables:
             a = None if predicted is None else predicted.get(table)
             b = None if observed is None else observed.get(table)

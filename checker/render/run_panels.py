@@ -101,7 +101,7 @@ def against_the_log(judged: RunResult) -> tuple[ShownTable, ...]:
     """
     if judged.litmus.raw:
         return ()
-    order = writers(judged.run)
+    order = writers(judged.litmus, judged.run)
     promised = judged.executor.after(order) or {}
     names = column_names(judged.litmus, order, judged.executor)
     return tuple(
@@ -116,7 +116,7 @@ def at_every_version(
     """Yield the tables at every version, with changes from the version before marked."""
     before: Mapping[str, Rows] | None = None
     for k, tables in enumerate(run.versions):
-        names = column_names(litmus, writers(run, k), executor)
+        names = column_names(litmus, writers(litmus, run, k), executor)
         yield tuple(
             column_rows(name, names[name], rows, None if before is None else before.get(name))
             for name, rows in tables.items()
@@ -204,7 +204,7 @@ def conclusion_words(judged: RunResult) -> tuple[str, str]:
     ``good``: the order of the log; ``other``: another order; ``bad``: none.
     """
     serial = judged.serial
-    log = " ".join(writers(judged.run))
+    log = " ".join(writers(judged.litmus, judged.run))
     if not serial.orders:
         return "No serial order of the statements produces this table.", "bad"
     if serial.unexplained:
@@ -306,10 +306,8 @@ def _panel(judged: RunResult) -> tuple[list[str], float]:
 
 def _marked(judged: RunResult) -> str:
     """Return the caption that explains the marks of a panel."""
-    return (
-        f"Marked: differs from the table of {_in_turn(' '.join(writers(judged.run)))}, the order of"
-        " the log."
-    )
+    log = " ".join(writers(judged.litmus, judged.run))
+    return f"Marked: differs from the table of {_in_turn(log)}, the order of the log."
 
 
 def _table(table: ShownTable, y: float) -> tuple[list[str], float]:

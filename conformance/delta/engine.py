@@ -398,6 +398,8 @@ class _StartedThread:
 
 
 class _SparkReplay:
+    """Replay of one test. The commits of one statement are one thread, held before each of them."""
+
     def __init__(
         self,
         litmus: Litmus,
@@ -448,7 +450,10 @@ class _SparkReplay:
             return
         stop = STOPS.get(step.action)
         started = self._started.get(name)
-        if started is None:
+        commits = self._litmus.commits_of(name)
+        if len(commits) > 1:
+            started = self._take_commit(step, commits)
+        elif started is None:
             if isinstance(self._litmus.transactions[name], Read):
                 stop = None
             version = self._chronicle.version
@@ -463,9 +468,36 @@ class _SparkReplay:
                 self._parking.move(started.thread, stop)
         started.commits += self._chronicle.update()
 
+    def _take_commit(self, step: Step, commits: Sequence[str]) -> _StartedThread:
+        """Execute a step of one of the commits of a statement.
+
+        At the end of each but the last, the next transaction of the thread is held.
+        """
+        name = step.transaction
+        started = self._started.get(name)
+        if started is None:
+            version = self._chronicle.version
+            thread: HeldTransaction[Rows | None] | HeldTransaction[None]
+            if name == commits[0]:
+                body = self._clients.statement(name)
+                thread = self._parking.start(
+                    self._said(name), body, STOPS.get(step.action, "commit")
+                )
+            else:
+                thread = self._started[commits[0]].thread
+                self._parking.move(thread, STOPS.get(step.action, "commit"))
+            self._started[name] = started = _StartedThread(thread, version)
+        elif not step.ends:
+            self._parking.move(started.thread, STOPS[step.action])
+        if step.ends and name == commits[-1]:
+            self._parking.finish(started.thread)
+        elif step.ends:
+            self._parking.next(started.thread, "init")
+        return started
+
     def _ask(self, name: str) -> None:
         """Run what comes before a transaction, once; its failure is the transaction's failure."""
-        if name in self._clients:
+        if name in self._clients or name != self._litmus.commits_of(name)[0]:
             return
         self._clients.open(name)
         if self._litmus.client(name).asks:
@@ -482,12 +514,17 @@ class _SparkReplay:
         if name in self._others:
             return self._others[name].observed(name)
         started, statement = self._started[name], self._litmus.transactions[name]
-        table, own = target_table(statement), version_read_by(started.thread.attempts)
+        commits = self._litmus.commits_of(name)
+        attempts = started.thread.attempts
+        if len(commits) > 1:
+            number = commits.index(name)
+            attempts = attempts[number : number + 1]
+        table, own = target_table(statement), version_read_by(attempts)
         read = started.version
         if table is not None:
             read = self._chronicle.version_of(table, own, read)
         error = started.thread.error
-        if error is not None:
+        if error is not None and not (started.commits and name != commits[-1]):
             return failed_transaction(error, self._session.jvm, read, started.commits)
         if isinstance(statement, Read):
             return TransactionRun("committed", read_version=read, rows=started.thread.result())

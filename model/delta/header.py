@@ -150,6 +150,17 @@ def with_required_features(features: Iterable[str]) -> frozenset[str]:
     return named | {REQUIRED[name] for name in named if name in REQUIRED}
 
 
+def enables_row_tracking(properties: Mapping[str, str]) -> bool:
+    """Return whether properties enable row tracking.
+
+    Examples
+    --------
+    >>> enables_row_tracking({"delta.enableRowTracking": "TRUE"}), enables_row_tracking({})
+    (True, False)
+    """
+    return properties.get(ROW_TRACKING, "").lower() == "true"
+
+
 def needed_features(configuration: Mapping[str, str]) -> frozenset[str]:
     """Return the features that a table with these properties needs.
 
@@ -214,6 +225,8 @@ class Header:
     features: frozenset[str] = frozenset()
     domains: frozenset[str] = frozenset()
     apps: Mapping[str, int] = field(default_factory=dict, hash=False)
+    unnumbered: frozenset[str] = frozenset()
+    """Paths of files without row ids: those that were there when row tracking became supported."""
 
     @classmethod
     def of(cls, schema: Schema) -> Header:
@@ -257,6 +270,31 @@ class Header:
             domains=self.domains | domains,
             apps={**self.apps, **apps},
         )
+
+    def with_files(self, live: Iterable[str], added: Iterable[str], before: Header) -> Header:
+        """Return the header with the files that have no row ids after a commit.
+
+        Parameters
+        ----------
+        live : iterable of str
+            Paths of the files of the table.
+        added : iterable of str
+            Paths of files that the commit adds; from the feature on, each gets row ids.
+        before : Header
+            Header before the commit.
+        """
+        if self.tracks_rows:
+            return self if not self.unnumbered else replace(self, unnumbered=frozenset())
+        if "rowTracking" not in self.features:
+            return self
+        lacking = self.unnumbered if "rowTracking" in before.features else frozenset(live)
+        lacking = lacking.intersection(live).difference(added)
+        return self if lacking == self.unnumbered else replace(self, unnumbered=lacking)
+
+    @property
+    def tracks_rows(self) -> bool:
+        """True if row tracking is enabled."""
+        return enables_row_tracking(self.metadata.configuration)
 
 
 def protocol_clash(

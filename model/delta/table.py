@@ -37,10 +37,13 @@ class TableState:
     def replay(self, removes: frozenset[str | FileKey], adds: Iterable[File]) -> TableState:
         """Return the state after a commit, as in log replay.
 
-        Files are removed, by path or by key, before files are added.
+        Files are removed, by path or by key, before files are added. A file that is added again
+        replaces itself.
         """
-        kept = (f for f in self.files if f.path not in removes and f.key not in removes)
-        return replace(self, files=(*kept, *adds))
+        added = tuple(adds)
+        gone = removes | {file.key for file in added}
+        kept = (f for f in self.files if f.path not in removes and f.key not in gone)
+        return replace(self, files=(*kept, *added))
 
     def of_nobody(self) -> TableState:
         """Return the state with rows that no transaction wrote."""

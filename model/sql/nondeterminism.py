@@ -37,14 +37,27 @@ class TriedAnswers:
 
     tried: Mapping[Hashable, Value]
     who: str = ""
+    rows_matter: bool = False
+    """True if only rows matter: a question that changes none has its first answer, and others have
+    none.
+    """
 
     def of(self, who: str) -> TriedAnswers:
         """Return these answers with `who` as the transaction that asks."""
-        return TriedAnswers(self.tried, who)
+        return TriedAnswers(self.tried, who, self.rows_matter)
+
+
+ABOUT_ROWS = TriedAnswers({}, rows_matter=True)
+"""Answers where the outcome of each transaction is known, and only its rows are computed."""
 
 
 def choose(
-    choices: TriedAnswers | None, question: Hashable, answers: tuple[Value, ...], why: str
+    choices: TriedAnswers | None,
+    question: Hashable,
+    answers: tuple[Value, ...],
+    why: str,
+    *,
+    changes_rows: bool = True,
 ) -> Value:
     """Return the answer that is tried; a question of one transaction has one answer.
 
@@ -58,6 +71,8 @@ def choose(
         All possible answers.
     why : str
         Description of what is undetermined.
+    changes_rows : bool
+        Whether the answer decides which rows a transaction reads or writes.
 
     Raises
     ------
@@ -71,7 +86,9 @@ def choose(
     >>> choose(TriedAnswers({("a", "first"): True}, "a"), "first", (True, False), "unknown order")
     True
     """
-    if choices is None:
+    if choices is not None and choices.rows_matter and not changes_rows:
+        return answers[0]
+    if choices is None or choices.rows_matter:
         raise UndeterminedError(why)
     key = choices.who, question
     if key not in choices.tried:

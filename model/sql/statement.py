@@ -38,6 +38,15 @@ class UnsetProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierCommit:
+    """Commit that ``SET TBLPROPERTIES`` makes before its own, when it enables row tracking.
+
+    It adds the table feature, or assigns row ids to files that have none
+    (RowTrackingBackfillCommand.scala).
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveMapping:
     """``SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')``, or ``UNSET`` of it.
 
@@ -147,6 +156,7 @@ Change = (
     | DropConstraint
     | DropFeature
     | ClusterBy
+    | EarlierCommit
     | SyncIdentity
     | UpgradeUniform
 )
@@ -436,6 +446,8 @@ def altered_table(statement: Statement) -> str | None:
         ):
             return statement.target if any(key.startswith("delta.") for key in keys) else None
         case Definition(change=CommentColumn() | DropNotNull() | ClusterBy() | SyncIdentity()):
+            return None
+        case Definition(change=EarlierCommit()):
             return None
         case Definition(target=target):
             return target

@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, UndeterminedError
-from isolitmus.model.litmus import CacheTable, Litmus
+from isolitmus.model.litmus import CacheTable, ClientSettings, Litmus
 from isolitmus.model.schedule import Schedule
 from isolitmus.model.sql.statement import Block, Read, untracked_queries
 from isolitmus.model.sql.types import EvaluationError
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from isolitmus.model.format import Format
-    from isolitmus.model.litmus import ClientSettings
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
     from isolitmus.model.sql.values import Value
@@ -128,6 +128,7 @@ def build_litmus(document: Node, name: str, path: Path | None = None) -> Litmus:
         schedule = _schedule(document, transactions, clients)
         _refuse_unconverted(document, transactions, clients, schemas)
         _refuse_steps(document, schedule, transactions, clients, schemas)
+        _refuse_commits(document, schedule, clients)
         transactions = apply_session_confs(transactions, clients, schedule, document)
         _refuse_versions(document, inits[0], transactions, clients)
         _refuse_caches(document, transactions, clients)
@@ -262,6 +263,42 @@ def _refuse_steps(
         found = features_of(statement, step=step) | (ABSENT if unmade else frozenset())
         at = f"schedule step '{step}'"
         refuse_together(found, _of_schedule(document), at, name=name, table=unmade)
+
+
+def _refuse_commits(
+    document: Node, schedule: Schedule, clients: Mapping[str, ClientSettings]
+) -> None:
+    """Refuse steps that the commits of one statement cannot take.
+
+    Delta takes the snapshot of each commit but the last as soon as the one before is made
+    (BackfillExecutor.scala), and brings it to the transaction, as OPTIMIZE does.
+    """
+    refuse = _of_schedule(document)
+    steps = schedule.steps
+    for whole in dict.fromkeys(c.commit_of for c in clients.values() if c.commit_of is not None):
+        commits = {whole, *(name for name, c in clients.items() if c.commit_of == whole)}
+        taken = [k for k, step in enumerate(steps) if step.transaction in commits]
+        last = steps[taken[-1]].transaction
+        if last != whole:
+            refuse(f"schedule: {last} is a commit of {whole}, which ends first; put it earlier")
+        for k in range(taken[0], taken[-1]):
+            step, session = steps[k], clients[whole].session
+            client = clients.get(step.transaction, ClientSettings())
+            if client.session == session and step.transaction not in commits:
+                refuse(f"schedule step '{step}' comes before {whole}, in its session, has ended")
+        for step in (steps[k] for k in taken if steps[k].action == "park-init"):
+            refuse(
+                f"schedule step '{step}': {whole} stops at its commits only; use"
+                f" {step.transaction}.start"
+            )
+        for before, k in pairwise(taken):
+            step = steps[k]
+            begins = step.transaction != steps[before].transaction
+            if begins and step.transaction != whole and k > before + 1:
+                refuse(
+                    f"schedule step '{step}' comes after Delta has taken its snapshot, right after"
+                    f" {steps[before]}; put it there"
+                )
 
 
 def _of_schedule(document: Node) -> Callable[[str], NoReturn]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import expressions as exp
 
+from isolitmus.model.delta.header import enables_row_tracking
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import LitmusError, SqlError, UnknownName, near
 from isolitmus.model.litmus import CacheTable, ClientSettings, DataFrameWrite, SetConf
@@ -23,7 +24,7 @@ from isolitmus.model.sql.expression import Const
 from isolitmus.model.sql.query import items_of, source_tables
 from isolitmus.model.sql.raw_transaction import Raw
 from isolitmus.model.sql.schema import Column
-from isolitmus.model.sql.statement import Block
+from isolitmus.model.sql.statement import Block, Definition, EarlierCommit, SetProperties
 from isolitmus.specs.disk.input_files import STATEMENTS, TRANSACTIONS
 from isolitmus.specs.files.client_file import CLIENT, apply_confs, read_client, read_confs
 from isolitmus.specs.files.raw_file import RAW_KEYS, read_raw, read_target, refuse_raw_combination
@@ -430,8 +431,15 @@ def read_transactions(
         value = given.value
         if isinstance(value, dict) and "write" in value and "stream" not in value:
             context = widen_context(given, context, grows=grows)
+    earlier: list[tuple[str, Node]] = []
     for name, given in each_transaction(document):
-        statements[name], clients[name] = _transaction(name, given, context)
+        if isinstance(given.value, dict) and "commit_of" in given.value:
+            earlier.append((name, given))
+        else:
+            statements[name], clients[name] = _transaction(name, given, context)
+    for name, given in earlier:
+        statements[name], clients[name] = _earlier_commit(given, statements, clients)
+    statements = {name: statements[name] for name, _ in each_transaction(document)}
     refuse_raw_combination(statements, schemas, document)
     cached = {a.table for c in clients.values() for a in c.before if isinstance(a, CacheTable)}
     for name, statement in statements.items():
@@ -446,6 +454,44 @@ def read_transactions(
     _refuse_unnamed(statements, clients, document)
     made = {name: client for name, client in clients.items() if client != ClientSettings()}
     return statements, made, context.reached
+
+
+def _earlier_commit(
+    given: Node, statements: Mapping[str, st.Statement], clients: dict[str, ClientSettings]
+) -> tuple[st.Statement, ClientSettings]:
+    """Return the statement and the client of ``{ commit_of = "NAME" }``.
+
+    The commits of one statement share its session, which has its name unless it has another.
+    """
+    given.keys(("commit_of",))
+    whole: str = given.get("commit_of", str)
+    found = statements.get(whole)
+    if whole not in statements:
+        given.refuse(f"{given}.commit_of: no transaction '{whole}'{near(whole, statements)}")
+    if not (
+        isinstance(found, Definition)
+        and isinstance(found.change, SetProperties)
+        and enables_row_tracking(found.change.properties)
+    ):
+        given.refuse(
+            f"{given}.commit_of is '{whole}', which makes one commit; a statement that makes"
+            " several is ALTER TABLE … SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')"
+        )
+    client = clients[whole]
+    if client != ClientSettings(conf=client.conf, session=client.session):
+        given.refuse(
+            f"{given}.commit_of is '{whole}', which has more than a statement, its confs and its"
+            " session; its commits can have no more"
+        )
+    if client.session is None:
+        taken = next((name for name, one in clients.items() if one.session == whole), None)
+        if taken is not None:
+            given.refuse(
+                f"{given}.commit_of is '{whole}', and {taken} is in a session of this name; give"
+                f" {whole} a session"
+            )
+        client = clients[whole] = replace(client, session=whole)
+    return replace(found, change=EarlierCommit()), replace(client, commit_of=whole)
 
 
 def _context(transactions: Node, schemas: Mapping[str, Schema]) -> TransactionContext:

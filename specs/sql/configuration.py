@@ -45,6 +45,10 @@ EMPTY_TEXTS = "isolitmus.emptyPartitionTexts"
 """Internal setting, not one of Spark: ``kept`` for a writer that stores an empty string in a
 partition column instead of NULL.
 """
+BACKFILLED = (f"{DELTA}backfill.maxNumFiles", f"{DELTA}rowTracking.backfill.maxNumFiles")
+"""Settings with the maximum number of files in a batch that assigns row ids; the first counts."""
+BACKFILLED_AT_MOST = 22_000
+"""Their default (DeltaSQLConf.scala)."""
 SWITCH = ("true", "false")
 
 
@@ -127,7 +131,7 @@ ASIDE = (
 (DeltaSQLConf.scala).
 """
 UNMODELLED_CONFS: Mapping[str, str] = {
-    SHUFFLES: "known: a whole number from 1",
+    **dict.fromkeys((SHUFFLES, *BACKFILLED), "known: a whole number from 1"),
     "spark.sql.ansi.enabled": "expressions follow ANSI mode; known: true",
     "spark.sql.storeAssignmentPolicy": "written values are cast by ANSI rules; known: ANSI",
     "spark.sql.session.timeZone": "timestamps are in UTC; known: UTC",
@@ -253,7 +257,9 @@ leave it out
         )
     if not key.startswith("spark.") or any(fnmatchcase(key, pattern) for pattern in ASIDE):
         return ""
-    if USUAL.get(key) == value.lower() or (key == SHUFFLES and re.fullmatch(r"[1-9]\d*", value)):
+    if key in (SHUFFLES, *BACKFILLED) and re.fullmatch(r"[1-9]\d{0,8}", value):
+        return ""
+    if USUAL.get(key) == value.lower():
         return ""
     if key in CONFS:
         return f"'{key}' is not modelled here; modelled are {', '.join(known)}"

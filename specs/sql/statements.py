@@ -14,7 +14,7 @@ from isolitmus.model.sql import expression as ex
 from isolitmus.model.sql import statement as st
 from isolitmus.model.sql.query import Origin, unknown_parts
 from isolitmus.model.sql.raw_transaction import Raw
-from isolitmus.model.sql.statement import Clone
+from isolitmus.model.sql.statement import Clone, Definition, EarlierCommit
 from isolitmus.specs.sql.definitions import DefinitionReader
 from isolitmus.specs.sql.functions import is_nondeterministic
 from isolitmus.specs.sql.maintenance import VerbReader
@@ -246,4 +246,10 @@ def resolve_again(
     found = resolve(syntax, schemas)
     if isinstance(found, st.Insert) and isinstance(statement, st.Insert):
         return replace(found, options=statement.options)
+    if (
+        isinstance(found, Definition)
+        and isinstance(statement, Definition)
+        and isinstance(statement.change, EarlierCommit)
+    ):
+        return replace(found, change=statement.change)
     return found

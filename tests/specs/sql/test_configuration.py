@@ -196,7 +196,7 @@ def test_only_near_names_are_proposed():
         ("maxSnapshotLineageLength", ""),
         ("uniform.iceberg.retry.times", ""),
         ("write.txnVersion.autoReset.enabled", "by app = "),
-        ("rowTracking.backfill.maxNumFiles", "in how many commits"),
+        ("rowTracking.backfill.enabled", "in how many commits"),
         ("generatedColumn.partitionFilterOptimization.enabled", "the files that a statement reads"),
         ("generatedColumn.validateOnWrite.enabled", "which writes fail"),
         ("replaceWhere.dataColumns.enabled", "an INSERT that replaces rows"),

@@ -24,7 +24,7 @@ from isolitmus.model.delta.header import (
     with_required_features,
 )
 from isolitmus.model.display import count_of
-from isolitmus.model.errors import LitmusError
+from isolitmus.model.errors import Refused
 from isolitmus.model.execution import Effect
 from isolitmus.model.sql.nondeterminism import choose
 from isolitmus.model.sql.raw_transaction import OPERATIONS
@@ -42,7 +42,7 @@ FEATURE = "rowTracking"
 
 
 def refuse_earlier_commits(snapshot: Snapshot, statement: Definition) -> None:
-    """Raise LitmusError if a statement enables row tracking and has to make other commits first.
+    """Raise Refused if a statement enables row tracking and has to make other commits first.
 
     In init it may, where nothing is concurrent (writers there are ``+0``, …).
     """
@@ -52,7 +52,7 @@ def refuse_earlier_commits(snapshot: Snapshot, statement: Definition) -> None:
         return
     missing = _missing_commits(snapshot, name)
     if missing:
-        raise LitmusError(
+        raise Refused(
             f"'{statement.sql}' makes other commits here before that of the property:"
             f" {', '.join(missing)}; in a litmus test each is a transaction, scheduled before"
             f' {snapshot.writer}: {{ commit_of = "{snapshot.writer}" }}'
@@ -77,7 +77,7 @@ def earlier_commit(snapshot: Snapshot, statement: Definition) -> Effect:
 
     Raises
     ------
-    LitmusError
+    Refused
         If the statement makes no such commit here.
     """
     name = statement.target
@@ -85,7 +85,7 @@ def earlier_commit(snapshot: Snapshot, statement: Definition) -> Effect:
         return _support(snapshot, name)
     files = _files_without_ids(snapshot, name)
     if not files:
-        raise LitmusError(
+        raise Refused(
             f"'{statement.sql}' does not make the commit {snapshot.writer}: the table supports row"
             " tracking, and every file has row ids; leave it out"
         )

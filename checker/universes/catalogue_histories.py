@@ -24,7 +24,6 @@ from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.model.errors import Refused, UndeterminedError
 from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec_algebra import without_silences
-from isolitmus.model.sql.nondeterminism import ABOUT_ROWS
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import history_names, litmus, litmus_names
 from isolitmus.specs.registries import format_named
@@ -161,7 +160,7 @@ def _on_tables(form: str) -> tuple[Litmus, ...]:
 @cache
 def _unchecked(form: str) -> tuple[Execution, ...]:
     """Return the executions of these tests with every commit succeeding."""
-    return tuple(execute(test, choices=ABOUT_ROWS) for test in _on_tables(form))
+    return tuple(map(execute, _on_tables(form)))
 
 
 def _size(test: HistoryTest | Litmus) -> tuple[int, ...]:

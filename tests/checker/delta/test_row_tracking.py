@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from isolitmus.checker import run
 from isolitmus.checker.execution.commit_loop import execute
 from isolitmus.model.errors import LitmusError
-from isolitmus.specs import litmus, protocol
+from isolitmus.specs import protocol
 from isolitmus.specs.files.litmus_file import read_litmus
 
 SPEC = protocol("delta-serializable")
@@ -122,7 +122,7 @@ def test_the_file_of_a_test_says_what_is_wrong(schedule, rest, said):
 
 
 def test_the_text_of_a_test_is_read_as_the_same_test():
-    test = litmus("row-tracking-batches-during-delete")
+    test = test_of("feature batch more enable", commits=["feature", "batch", "more"], most=1)
     again = read_litmus(str(test), test.name)
     assert (again.transactions, again.clients) == (test.transactions, test.clients)
 

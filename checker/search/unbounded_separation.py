@@ -140,7 +140,7 @@ def separate_unbounded(
             examined=0,
             seconds=proof.seconds,
             by="symbolic",
-            assumptions=tried.assumed,
+            assumptions=(*tried.assumed, *map(_left_out, filter(_is_silent, (a, b)))),
             proof=proof,
             outside=tried.outside() if proof.holds else (),
             certificate=_certificate(tried, number) if proof.holds and certify else None,
@@ -158,6 +158,19 @@ def separate_unbounded(
         searched=found.found is False,
         seconds=proof.seconds + found.seconds,
         proof=proof,
+    )
+
+
+def _is_silent(spec: Spec) -> bool:
+    return bool(spec.silences)
+
+
+def _left_out(spec: Spec) -> str:
+    """Return the sentence that histories on which a spec is silent are no part of the claim."""
+    names = ", ".join(silence.name for silence in spec.silences)
+    return (
+        f"histories on which {spec.name} is silent ({names}) are left out: it neither admits nor"
+        " forbids them"
     )
 
 

@@ -77,6 +77,18 @@ def each_in_one():
 
 
 @pytest.mark.slow
+def test_a_proof_says_that_it_leaves_silent_histories_out():
+    """Otherwise a text that says nothing about anything would be as good as a proved one."""
+    text = '"Mine" format delta empty protocol-clashes as clash silent unseen as all'
+    answer = separate_unbounded(read_spec(text, "mine"), "log-serializable")
+    assert answer.proof.holds
+    (said,) = (one for one in answer.assumptions if "silent" in one)
+    assert said.startswith("histories on which mine is silent (all) are left out: it neither")
+    told = separate_unbounded("delta-serializable", "log-serializable").assumptions
+    assert not any("silent" in one for one in told)
+
+
+@pytest.mark.slow
 def test_a_proof_about_reads_supposes_one_version_even_if_the_solver_did_not_use_it():
     """Otherwise a client that reads in a query of its own refutes the proof."""
     no_lost_update = read_spec(

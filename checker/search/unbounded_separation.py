@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.prove.arguments import Question
     from isolitmus.checker.prove.proof import ProofAttempt
     from isolitmus.model.scope import Scope
+    from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 

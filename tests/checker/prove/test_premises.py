@@ -68,9 +68,11 @@ EXCEPTIONS = {
     "moved-with-restore": {"no-restores"},
     "restore-nothing": {"no-restores"},
     "restore-wins": {"no-restores"},
+    "row-tracking-batch-during-restore": {"no-restores"},
     "twice-removed": {"no-restores"},
     "vectors-restored": {"no-restores"},
     "job-of-two-queries": {"sessions"},
+    "row-tracking-enabled-during-insert": {"sessions"},
     "session-order": {"sessions"},
     "session-reads-then-writes": {"sessions"},
 }

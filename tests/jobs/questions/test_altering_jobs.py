@@ -339,7 +339,7 @@ REFUSED = {
     "ALTER TABLE t DROP COLUMN v": "always fails with DeltaAnalysisException",
     "ALTER TABLE t DROP FEATURE checkConstraints": "always fails with DeltaTableFeatureException",
     "ALTER TABLE t SET TBLPROPERTIES ('owner' = 'us')": "the property 'owner' is reserved in Spark",
-    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')": "up to three commits",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')": "other commits here",
     "ALTER TABLE t CLUSTER BY (id)": "always fails with DeltaAnalysisException (t is partitioned)",
     "CREATE OR REPLACE TABLE t USING delta AS SELECT * FROM s": "partitioned by ()",
     "TRUNCATE TABLE t PARTITION (day = DATE '2026-01-01')": "Delta on Spark rejects TRUNCATE TABLE",

@@ -229,8 +229,11 @@ class Litmus(ReadableRepr):
         They are transactions, and the last one has the name of the statement.
         """
         whole = self.client(transaction).commit_of or transaction
+        earlier = {name for name, client in self.clients.items() if client.commit_of == whole}
+        if not earlier:
+            return (whole,)
         scheduled = dict.fromkeys(step.transaction for step in self.schedule.steps)
-        return (*(name for name in scheduled if self.client(name).commit_of == whole), whole)
+        return (*(name for name in scheduled if name in earlier), whole)
 
     def __str__(self) -> str:
         if self.raw:  # raw transactions are never generated: they come from files
@@ -374,6 +377,12 @@ def _transaction(statement: Statement, client: ClientSettings) -> str:
         table["query"] = quoted(client.write.query)
         if client.write.options:
             table["options"] = quoted_table(client.write.options)
+    return inline_table({**table, **_settings(client)})
+
+
+def _settings(client: ClientSettings) -> dict[str, str]:
+    """Return what surrounds the statement of a client, in TOML, by key."""
+    table = {}
     if client.before:
         table["before"] = toml_list(quoted(aside.sql) for aside in client.before)
     if client.let:
@@ -391,7 +400,7 @@ def _transaction(statement: Statement, client: ClientSettings) -> str:
         table["scan"] = quoted(one) if isinstance(one, str) else toml_list(map(quoted, one))
     if client.each:
         table["subqueries"] = quoted("each")
-    return inline_table(table)
+    return table
 
 
 def _table(schema: Schema, init: list[str]) -> Iterator[str]:

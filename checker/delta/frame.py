@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from isolitmus.model.delta.footprint import Footprint
     from isolitmus.model.execution import Event
     from isolitmus.model.frame import Frame, FrameBuilder
-    from isolitmus.model.sql.schema import Schema
 
 WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -202,11 +201,6 @@ def _is_set_to(level: str, footprint: Footprint) -> bool:
     return footprint.schema.properties.get(LEVEL_KEY, "").lower() == level
 
 
-def is_tracked(schema: Schema) -> bool:
-    """Return whether a table has row tracking enabled."""
-    return enables_row_tracking(schema.properties)
-
-
 def _is(kind: str, footprint: Footprint) -> bool:
     return kind in footprint.kinds
 
@@ -226,7 +220,7 @@ FLAGS: dict[str, Callable[[Footprint], bool]] = {
     "Ordering": lambda f: f.orders,
     "Default": lambda f: f.settings.default_level,
     "AppendOnly": lambda f: not f.removes,
-    "Tracked": lambda f: is_tracked(f.schema),
+    "Tracked": lambda f: enables_row_tracking(f.schema.properties),
     "Identity": lambda f: f.schema.generates,
     "Clustered": lambda f: (
         bool(f.schema.clustered_by) and f.schema.properties.get(VECTORS) != "false"

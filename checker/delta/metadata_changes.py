@@ -354,7 +354,7 @@ def _changed(metadata: Metadata, change: df.Change, *, documented: bool) -> Meta
             }
             if VECTORS in configuration:
                 configuration[VECTORS] = "false"
-        case df.ClusterBy() | df.SyncIdentity() | df.DropNotNull() | df.EarlierCommit():
+        case df.ClusterBy() | df.SyncIdentity() | df.DropNotNull():
             return metadata
     return replace(metadata, configuration=configuration)
 

@@ -108,20 +108,13 @@ def _without_data(
     snapshot: Snapshot, name: str, files: tuple[File, ...], actions: Actions, operation: str
 ) -> Effect:
     """Return the effect of a commit that reads and writes no row."""
-    header = snapshot.header(name)
-    settings = Settings(
-        backfill=OPERATIONS[operation].backfill,
-        always=True,
-        default_level=not header.metadata.levelled,
-    )
     footprint = replace(
         snapshot.footprint(snapshot.schemas[name], (), files),
         files=frozenset(file.path for file in files),
         data_change=False,
         changes_data=False,
-        header=header,
         actions=actions,
-        settings=settings,
+        settings=Settings(backfill=OPERATIONS[operation].backfill, always=True),
     )
     return Effect(adds=files, footprint=footprint, operation=OPERATIONS[operation].name)
 
@@ -174,7 +167,7 @@ def with_row_tracking_columns(
     """Return written metadata with the names of row id columns, if ``features`` has row
     tracking.
     """
-    if "rowTracking" not in features:
+    if FEATURE not in features:
         return written
     known = header.metadata.configuration
     names = {key: known.get(key, f"named by {writer}") for key in WITH_ROW_TRACKING}

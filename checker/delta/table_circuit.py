@@ -22,11 +22,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from isolitmus.checker.delta.frame import LEVEL_SETS, is_tracked
+from isolitmus.checker.delta.frame import LEVEL_SETS
 from isolitmus.checker.delta.partition_abstraction import UnsupportedScope
 from isolitmus.checker.delta.statement_kinds import KINDS
 from isolitmus.checker.judge.matrix_semantics import Matrices
 from isolitmus.checker.judge.read_nodes import NODE_SETS, READ_RELATIONS
+from isolitmus.model.delta.header import enables_row_tracking
 from isolitmus.model.delta.log import LEVEL_KEY
 
 if TYPE_CHECKING:
@@ -353,7 +354,7 @@ class TableCircuit(Generic[B]):
             "Partitioned": self._of_table(bool(self.schema.partitioned_by)),
             "Ordering": [gates.false] * n,
             **{name: [gates.false] * n for name in ("Identity", "Clustered")},
-            "Tracked": self._of_table(is_tracked(self.schema)),
+            "Tracked": self._of_table(enables_row_tracking(self.schema.properties)),
             "AppendOnly": [
                 gates.neg(gates.disj(self.removes[j].values())) if j < self.writers else gates.false
                 for j in range(n)

@@ -141,7 +141,7 @@ def separate_unbounded(
             examined=0,
             seconds=proof.seconds,
             by="symbolic",
-            assumptions=(*tried.assumed, *map(_left_out, filter(_is_silent, (a, b)))),
+            assumptions=(*tried.assumed, *(_left_out(one) for one in (a, b) if one.silences)),
             proof=proof,
             outside=tried.outside() if proof.holds else (),
             certificate=_certificate(tried, number) if proof.holds and certify else None,
@@ -160,10 +160,6 @@ def separate_unbounded(
         seconds=proof.seconds + found.seconds,
         proof=proof,
     )
-
-
-def _is_silent(spec: Spec) -> bool:
-    return bool(spec.silences)
 
 
 def _left_out(spec: Spec) -> str:

@@ -283,18 +283,13 @@ class Header:
         before : Header
             Header before the commit.
         """
-        if self.tracks_rows:
+        if enables_row_tracking(self.metadata.configuration):
             return self if not self.unnumbered else replace(self, unnumbered=frozenset())
         if "rowTracking" not in self.features:
             return self
         lacking = self.unnumbered if "rowTracking" in before.features else frozenset(live)
         lacking = lacking.intersection(live).difference(added)
         return self if lacking == self.unnumbered else replace(self, unnumbered=lacking)
-
-    @property
-    def tracks_rows(self) -> bool:
-        """True if row tracking is enabled."""
-        return enables_row_tracking(self.metadata.configuration)
 
 
 def protocol_clash(

@@ -445,9 +445,9 @@ def altered_table(statement: Statement) -> str | None:
             | Replace(properties=keys)
         ):
             return statement.target if any(key.startswith("delta.") for key in keys) else None
-        case Definition(change=CommentColumn() | DropNotNull() | ClusterBy() | SyncIdentity()):
-            return None
-        case Definition(change=EarlierCommit()):
+        case Definition(
+            change=CommentColumn() | DropNotNull() | ClusterBy() | SyncIdentity() | EarlierCommit()
+        ):
             return None
         case Definition(target=target):
             return target

@@ -281,10 +281,9 @@ def _refuse_commits(
         last = steps[taken[-1]].transaction
         if last != whole:
             refuse(f"schedule: {last} is a commit of {whole}, which ends first; put it earlier")
-        for k in range(taken[0], taken[-1]):
-            step, session = steps[k], clients[whole].session
+        for step in steps[taken[0] : taken[-1]]:
             client = clients.get(step.transaction, ClientSettings())
-            if client.session == session and step.transaction not in commits:
+            if client.session == clients[whole].session and step.transaction not in commits:
                 refuse(f"schedule step '{step}' comes before {whole}, in its session, has ended")
         for step in (steps[k] for k in taken if steps[k].action == "park-init"):
             refuse(

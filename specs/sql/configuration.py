@@ -131,7 +131,8 @@ ASIDE = (
 (DeltaSQLConf.scala).
 """
 UNMODELLED_CONFS: Mapping[str, str] = {
-    **dict.fromkeys((SHUFFLES, *BACKFILLED), "known: a whole number from 1"),
+    SHUFFLES: "known: a whole number from 1",
+    **dict.fromkeys(BACKFILLED, "known: a whole number from 1 to 999999999"),
     "spark.sql.ansi.enabled": "expressions follow ANSI mode; known: true",
     "spark.sql.storeAssignmentPolicy": "written values are cast by ANSI rules; known: ANSI",
     "spark.sql.session.timeZone": "timestamps are in UTC; known: UTC",
@@ -257,9 +258,9 @@ leave it out
         )
     if not key.startswith("spark.") or any(fnmatchcase(key, pattern) for pattern in ASIDE):
         return ""
-    if key in (SHUFFLES, *BACKFILLED) and re.fullmatch(r"[1-9]\d{0,8}", value):
+    if USUAL.get(key) == value.lower() or (key == SHUFFLES and re.fullmatch(r"[1-9]\d*", value)):
         return ""
-    if USUAL.get(key) == value.lower():
+    if key in BACKFILLED and re.fullmatch(r"[1-9]\d{0,8}", value):
         return ""
     if key in CONFS:
         return f"'{key}' is not modelled here; modelled are {', '.join(known)}"

@@ -9,7 +9,6 @@ import typer
 
 from isolitmus.checker.render.repairs import rule_repair_lines
 from isolitmus.checker.search.repair import repair as ask
-from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS
 from isolitmus.cli.options import Json, Memory, Time, check_at_least, read_budget
 from isolitmus.cli.output import (
     check_output_paths,
@@ -108,7 +107,7 @@ def repair(
             say(line)
         if files:
             say(f"{save}: {count_of(len(files), 'file')}, repaired protocols and histories.")
-        say_assumptions(TABLE_ASSUMPTIONS)
+        say_assumptions(found.assumptions)
     if found.ended is not None:
         return 3
     return {"impossible": 1, "unknown": 3}.get(found.outcome, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from isolitmus.checker.render.search_results import separation_lines
-from isolitmus.checker.search.separation import ABSTRACT, TABLE
+from isolitmus.checker.search.separation import ABSTRACT, TABLE, default_universe
 from isolitmus.checker.search.separation import separate as ask
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.universes.scope_vocabulary import covering_scopes
@@ -244,7 +244,8 @@ def separate(
             "--engine runs statements, and search space 'abstract' has none; try --universe table"
         )
     if carriers and universe is None:
-        inside = scope(TABLE)
+        usual = default_universe(*specs, unexplained=unexplained)
+        inside = scope(TABLE) if usual == ABSTRACT else None
     if every_version_read and not unbounded:
         raise IsolitmusError("--every-version-read is a premise of proofs; add --unbounded")
     verb = partial(separate_unbounded, every_version_read=every_version_read) if unbounded else ask

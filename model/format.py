@@ -211,6 +211,10 @@ def _no_definitions(
     return None
 
 
+def _nothing_supposed(_spec: Spec) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """Behaviour of a table format or a database.
@@ -313,6 +317,10 @@ class Format:
         _no_definitions
     )
     """Return what every transaction reads of some tables besides rows, as a comparable object."""
+    supposed: Callable[[Spec], str] = _nothing_supposed
+    """Return what answers about a spec suppose of how its commits are written, beyond what its
+    format always does; empty if nothing.
+    """
     solver: Callable[[], ScopeSolver] | None = None
     """Return a solver for its scopes; None if there is none."""
     scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it

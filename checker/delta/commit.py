@@ -25,6 +25,8 @@ from isolitmus.model.delta.header import Header
 from isolitmus.model.delta.log import LEVEL_KEY
 from isolitmus.model.delta.table import TableState
 from isolitmus.model.errors import LitmusError
+from isolitmus.model.spec import Binary, Bracket, Name, Unary
+from isolitmus.model.spec_algebra import unfold
 from isolitmus.model.sql.data_file import File
 from isolitmus.model.sql.statement import Optimize
 from isolitmus.model.sql.types import EvaluationError
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from isolitmus.model.execution import Database, Effect, Event
+    from isolitmus.model.spec import CatExpr, Spec
     from isolitmus.model.sql.schema import Schema
     from isolitmus.model.sql.statement import Statement
 
@@ -240,6 +243,80 @@ def replay_files(state: TableState, done: Effect, writer: str) -> TableState:
             kept.append(left)
     new = [_without(file, {row.id for row in file.rows} - wrote) for file in done.adds]
     return TableState((*kept, *(file for file in new if file.rows)))
+
+
+def supposed_writer(spec: Spec) -> str:
+    """Return what an answer about a spec supposes of two commits that removed one file.
+
+    It is empty if the spec admits no such pair. Released Delta rejects the second one, whatever the
+    level (``deleted-deleted``), so a text without that check has no writer yet: the supposed one is
+    that of `replay_files`.
+
+    Examples
+    --------
+    >>> from isolitmus.specs import protocol
+    >>> supposed_writer(protocol("delta-serializable"))
+    ''
+    >>> print(supposed_writer(protocol("case-2-serializable")))
+    if two commits that case-2-serializable admits removed one file, the second is applied row by \
+row (one that replaced the whole file would undo the first)
+    """
+    rejected = (
+        _has_shared_removals(unfold(axiom.expr, spec.definitions))
+        for axiom in spec.axioms
+        if axiom.test == "empty"
+    )
+    if any(rejected):
+        return ""
+    return (
+        f"if two commits that {spec.name} admits removed one file, the second is applied row by row"
+        " (one that replaced the whole file would undo the first)"
+    )
+
+
+def _has_shared_removals(relation: CatExpr) -> bool:
+    """Return whether a relation has every unseen commit that removed a file which both removed.
+
+    Only what its text shows counts: True is certain.
+    """
+    match relation:
+        case Name(name):
+            return name in ("unseen", "removes-meets-removes")
+        case Binary("|", left, right):
+            return _has_shared_removals(left) or _has_shared_removals(right)
+        case Binary("&", left, right):
+            return _has_shared_removals(left) and _has_shared_removals(right)
+        case Binary(";", Bracket(members), other) | Binary(";", other, Bracket(members)):
+            return _has_shared_removals(other) and _has_removing_commits(members)
+    return False
+
+
+def _has_removing_commits(members: CatExpr) -> bool:
+    """Return whether a set has every commit that removes a file, by its text."""
+    match members:
+        case Name(name):
+            return name == "Writer"
+        case Binary("|", left, right):
+            return _has_removing_commits(left) or _has_removing_commits(right)
+        case Binary("&", left, right):
+            return _has_removing_commits(left) and _has_removing_commits(right)
+        case Unary("~", others):
+            return _has_no_removing_commit(others)
+    return False
+
+
+def _has_no_removing_commit(members: CatExpr) -> bool:
+    """Return whether no commit of a set removes a file, by its text."""
+    match members:
+        case Name(name):
+            return name in ("Empty", "Reader")
+        case Binary("|", left, right):
+            return _has_no_removing_commit(left) and _has_no_removing_commit(right)
+        case Binary("&", left, right):
+            return _has_no_removing_commit(left) or _has_no_removing_commit(right)
+        case Binary("\\", left, _):
+            return _has_no_removing_commit(left)
+    return False
 
 
 def _compacted(state: TableState, done: Effect, writer: str) -> TableState:

@@ -20,6 +20,7 @@ from isolitmus.checker.delta.commit import (
     refuse_second_attempt,
     replay_commit,
     retries_compaction,
+    supposed_writer,
     unfit_level,
     write_commit,
 )
@@ -98,6 +99,7 @@ TABLES = Format(
     unfit=partial(unfit_level, taken=LEVELS[:2]),
     blind=is_blind_append,
     definitions=read_definitions,
+    supposed=supposed_writer,
     solver=_solver,
     scans=scanned_tables,
     protocols=("delta-serializable", "delta-write-serializable"),

@@ -24,6 +24,7 @@ from isolitmus.checker.delta.file_overlaps import (
 from isolitmus.checker.delta.metadata_changes import add_definition_reads
 from isolitmus.checker.delta.row_overlaps import (
     Overlap,
+    OverlapRelations,
     Rebase,
     add_unseen_deletions,
     overlap_relations,
@@ -274,40 +275,32 @@ class RelationsWithRows(dict[str, Relation]):
     def __init__(self, known: Mapping[str, Relation], events: Sequence[Event], size: int) -> None:
         super().__init__(known)
         self._events, self._size = events, size
-        self._below: Mapping[str, Relation | None] = {}
+        self._below: dict[str, Relation] = {}
+        self._pairs: list[tuple[int, int, OverlapRelations]] | None = None
 
     def __missing__(self, name: str) -> Relation:
+        if name not in self._below:
+            self._below |= self._computed(name)
+        return self._below[name]
+
+    def _computed(self, name: str) -> Mapping[str, Relation]:
+        if name in VERSIONS:
+            apart = versions_apart(self._events)
+            return {version: Relation.of(self._size, pairs) for version, pairs in apart.items()}
         if name not in ROW_RELATIONS:
             raise KeyError(name)
-        if not self._below:
-            self._below = row_relations(self._events, self._size)
-        found = self._below[name]
-        if found is None:
+        if self._pairs is None:
+            self._pairs = [(i, j, overlap_relations(o)) for i, j, o in overlaps(self._events)]
+        if any(relations[name] is None for _, _, relations in self._pairs):
             raise UndeterminedError(
                 f"{name} is not determined here: what was read depends on what Spark's optimizer"
                 " makes of a join or a condition; compare columns of one table with constants"
             )
-        return found
+        pairs = [(i, j) for i, j, relations in self._pairs if relations[name]]
+        return {name: Relation.of(self._size, pairs)}
 
     def __or__(self, other: Mapping[str, Relation]) -> RelationsWithRows:  # type: ignore[override]
         return RelationsWithRows({**self, **other}, self._events, self._size)
-
-
-def row_relations(events: Sequence[Event], size: int) -> dict[str, Relation | None]:
-    """Return the relations below the level of files on ``size`` nodes; None if undetermined."""
-    pairs: dict[str, list[tuple[int, int]]] = {name: [] for name in ROW_RELATIONS}
-    undetermined: set[str] = set()
-    for i, j, overlap in overlaps(events):
-        for name, holds in overlap_relations(overlap).items():
-            if holds is None:
-                undetermined.add(name)
-            elif holds:
-                pairs[name].append((i, j))
-    pairs |= versions_apart(events)
-    return {
-        name: None if name in undetermined else Relation.of(size, own)
-        for name, own in pairs.items()
-    }
 
 
 def overlaps(events: Sequence[Event]) -> Iterator[tuple[int, int, Overlap]]:

@@ -436,24 +436,30 @@ OVERLAPS: Mapping[str, Callable[[Overlap], bool]] = {
 """Relations of two commits, each with its test."""
 
 
-def overlap_relations(overlap: Overlap) -> Mapping[str, bool | None]:
-    """Return whether each relation of ``OVERLAPS`` has the pair; None if it is undetermined."""
+class OverlapRelations(dict[str, bool | None]):
+    """Whether each relation of ``OVERLAPS`` has a pair, found when asked; None if undetermined."""
+
+    def __init__(self, overlap: Overlap) -> None:
+        super().__init__()
+        self._overlap = overlap
+
+    def __missing__(self, name: str) -> bool | None:
+        try:
+            found = OVERLAPS[name](self._overlap)
+        except (UndeterminedError, EvaluationError, LitmusError):
+            found = None
+        self[name] = found
+        return found
+
+
+def overlap_relations(overlap: Overlap) -> OverlapRelations:
+    """Return the relations of ``OVERLAPS`` that have the pair."""
     if any((*overlap.merged, *overlap.moved)):
-        return _relations(overlap)
+        return OverlapRelations(overlap)
     return _plain_relations(overlap.winner, overlap.loser)
 
 
 @memoize_by_identity
-def _plain_relations(winner: Effect, loser: Effect) -> Mapping[str, bool | None]:
+def _plain_relations(winner: Effect, loser: Effect) -> OverlapRelations:
     """Return the relations of a pair that reconciles no file."""
-    return _relations(Overlap(winner, loser))
-
-
-def _relations(overlap: Overlap) -> dict[str, bool | None]:
-    found: dict[str, bool | None] = {}
-    for name, has_pair in OVERLAPS.items():
-        try:
-            found[name] = has_pair(overlap)
-        except (UndeterminedError, EvaluationError, LitmusError):
-            found[name] = None
-    return found
+    return OverlapRelations(Overlap(winner, loser))

@@ -46,8 +46,21 @@ QUIET = (
     "metadata-clashes",
     "same-domain",
     "writes-read-app",
+    "merges-vectors",
 )
 """Relations that are empty for statements with an outline."""
+FOOTPRINTS = ("adds-meets-reads", "removes-meets-reads", "removes-meets-removes")
+"""Overlaps of files."""
+NO_FILE_MERGED = {
+    "adds-meets-reads-unmerged": "adds-meets-reads",
+    "removes-meets-reads-unmerged": "removes-meets-reads",
+    "removes-meets-removes-unmerged": "removes-meets-removes",
+    "removes-meets-reads-unmoved": "removes-meets-reads",
+    "removes-meets-removes-unmoved": "removes-meets-removes",
+}
+"""Overlaps apart from merged or moved files, which need vectors; a table with vectors has no
+outline.
+"""
 
 B = TypeVar("B")
 """Type of the circuit's Booleans."""
@@ -331,7 +344,7 @@ class TableCircuit(Generic[B]):
             self._orders(relations)
         if needs & {"wr", "ww", "rw"}:
             self._dependencies(relations)
-        if needs & {"adds-meets-reads", "removes-meets-reads", "removes-meets-removes"}:
+        if not needs.isdisjoint((*FOOTPRINTS, *NO_FILE_MERGED)):
             self._footprints(relations)
         writer = [gates.true if j < self.writers else gates.false for j in range(n)]
         empty = [gates.neg(self.acts(j)) if j < self.writers else gates.true for j in range(n)]
@@ -431,9 +444,8 @@ class TableCircuit(Generic[B]):
                     for f, gone in self.removes[i].items()
                     if f in self.removes[j]
                 ]
-        relations["adds-meets-reads"] = self._matrix(adds)
-        relations["removes-meets-reads"] = self._matrix(reads)
-        relations["removes-meets-removes"] = self._matrix(removes)
+        relations |= zip(FOOTPRINTS, map(self._matrix, (adds, reads, removes)), strict=True)
+        relations |= {name: relations[whole] for name, whole in NO_FILE_MERGED.items()}
 
     def _dependencies(self, relations: dict[str, BooleanMatrix[B]]) -> None:
         """Add Adya's dependencies.

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.delta.frame import ROW_RELATIONS
 from isolitmus.checker.delta.partition_abstraction import UnsupportedScope, outline, partitions
-from isolitmus.checker.delta.table_circuit import TableCircuit, add_read_nodes
+from isolitmus.checker.delta.table_circuit import (
+    NO_FILE_MERGED,
+    QUIET,
+    TableCircuit,
+    add_read_nodes,
+)
 from isolitmus.checker.execution.commit_loop import initial_database
 from isolitmus.checker.judge.read_nodes import needs_reads
 from isolitmus.checker.solver.circuit_semantics import assert_admitted, assert_forbidden
@@ -50,9 +55,8 @@ def unsupported_scope(scope: Scope, *specs: Spec) -> str | None:
     >>> unsupported_scope(scope("table")) is None
     True
     """
-    below = sorted(
-        frozenset[str]().union(*(one.needs for one in specs)).intersection(ROW_RELATIONS)
-    )
+    needs = frozenset[str]().union(*(one.needs for one in specs))
+    below = sorted(needs.intersection(ROW_RELATIONS).difference(QUIET, NO_FILE_MERGED))
     if below:
         return f"{below[0]} depends on single rows or statistics"
     if len(scope.tables) != 1:

@@ -33,6 +33,9 @@ def separation_lines(answer: Separation) -> Iterator[str]:
     yield f"{separation_words(answer)}."
     if answer.litmus is None or answer.forbidden is None:
         yield f"Search: {_effort(answer)}."
+        if answer.unsearched:
+            names = ", ".join(answer.unsearched)
+            yield f"Not searched, since larger: {names} (--universe NAME)."
         yield from beside_lines(answer)
         yield from answer.unexercised.lines()
         return
@@ -79,9 +82,10 @@ def beside_lines(answer: Separation) -> Iterator[str]:
     if answer.beside is None:
         return
     test = answer.beside
+    more = f"; {test.released} admits it, too" if test.released else ""
     yield (
         f"Outside the search: {answer.a} admits and {answer.b} forbids {test.test.name} of the"
-        f" catalogue ({count_of(test.transactions, 'transaction')}):"
+        f" catalogue ({count_of(test.transactions, 'transaction')}{more}):"
     )
     for line in because(test.forbidden.violations[0]):
         yield f"  {line}"
@@ -156,11 +160,11 @@ DONE = frozenset({"committed", "no-op"})
 def portrait_lines(portrait: Portrait) -> Iterator[str]:
     """Yield the guarantees of a protocol, their violations, and its needless aborts."""
     for promise in portrait.promises:
-        yield from _promise(portrait.protocol, promise)
+        yield from _promise(portrait, promise)
     for abort in portrait.aborts:
         if abort.raised:
             yield ""
-            yield from _abort(abort)
+            yield from _abort(portrait, abort)
     silent = [abort.exception for abort in portrait.aborts if not abort.raised]
     if silent:
         yield ""
@@ -172,7 +176,7 @@ def portrait_lines(portrait: Portrait) -> Iterator[str]:
         yield f"Count incomplete (limit): {scope}."
 
 
-def _promise(name: str, promise: Promise) -> Iterator[str]:
+def _promise(portrait: Portrait, promise: Promise) -> Iterator[str]:
     """Yield the lines on a promised level: its violation, if there is one, and remedies."""
     worst = promise.unexplained
     found = worst if worst is not None and worst.found else promise.hole
@@ -182,10 +186,10 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
         yield f"Promised level {promise.level}: no violation {found.bound}."
     else:
         more = " and no serial order explains" if found is worst else ""
+        number = count_of(found.transactions or 0, "transaction")
         yield (
-            f"Promised level {promise.level}: violated by"
-            f" {count_of(found.transactions or 0, 'transaction')} that {name} admits and"
-            f" {promise.level} forbids{more} ({found.bound})."
+            f"Promised level {promise.level}: violated by {number} that {portrait.protocol} admits"
+            f" and {promise.level} forbids{more} ({found.bound})."
         )
         yield from _indented_history(found)
         if found.serial is not None:
@@ -198,10 +202,10 @@ def _promise(name: str, promise: Promise) -> Iterator[str]:
         }
         for other, aborted in aborting.items():
             what = " and ".join(f"{t} aborts with {outcome}" for t, outcome in aborted.items())
-            yield f"  Remedy: with {_set(other)}, {what}."
+            yield f"  {_under(other, portrait)}, {what}."
 
 
-def _abort(abort: NeedlessAbort) -> Iterator[str]:
+def _abort(portrait: Portrait, abort: NeedlessAbort) -> Iterator[str]:
     """Yield the lines on one exception: a history that it aborts needlessly, and remedies."""
     found = abort.found
     if not found.found:
@@ -220,7 +224,7 @@ def _abort(abort: NeedlessAbort) -> Iterator[str]:
     ]
     for name in admitting:
         promised = ", ".join(protocol(name).promises)
-        yield f"  Remedy: with {_set(name)}, which promises {promised}, nothing aborts."
+        yield f"  {_under(name, portrait)}, which promises {promised}, nothing aborts."
     if abort.layouts:
         yield f"  Remedy: nothing aborts with the table {' or '.join(abort.layouts)}."
     if not admitting and not abort.layouts:
@@ -230,9 +234,14 @@ def _abort(abort: NeedlessAbort) -> Iterator[str]:
         )
 
 
-def _set(name: str) -> str:
-    """Return the table property that selects a protocol, and its name."""
-    return f"{protocol(name).setting} ({name})"
+def _under(other: str, portrait: Portrait) -> str:
+    """Return what selects another protocol than the portrayed one, and its name.
+
+    A table cannot choose between a rule that is being designed and the rule that ships.
+    """
+    if portrait.is_designed:
+        return f"Under {other}, which ships"
+    return f"Remedy: with {protocol(other).setting} ({other})"
 
 
 def _all_end_well(outcomes: Mapping[str, str]) -> bool:

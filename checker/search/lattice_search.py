@@ -353,7 +353,7 @@ class LatticeSearch:
         watch_scope(record, self.universe, min(PAIR, max(self.sizes)), self.budget.check)
         solver = None if form.solver is None else form.solver()
         larger = [n for n in self.sizes if n > PAIR]
-        if not larger or solver is None or solver.unsupported_scope(self.universe) is not None:
+        if not larger or solver is None or solver.unsupported_scope(self.universe, *self.specs):
             few = f"no history with up to {PAIR} transactions has such a transaction or pair"
             return record.result(among=few)
         watch_proposals(record, solver, self.universe, larger, self.budget)

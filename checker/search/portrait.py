@@ -21,7 +21,7 @@ from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.litmus import Litmus
 from isolitmus.model.spec_algebra import conjunction, with_axioms
 from isolitmus.specs.files.catalogue import scope
-from isolitmus.specs.files.spec_catalogue import level, protocol, related_protocols
+from isolitmus.specs.files.spec_catalogue import is_designed, level, protocol, related_protocols
 from isolitmus.specs.files.spec_catalogue import spec as named_spec
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Portrait(TextResult):
     protocol: str
     """Name of the protocol."""
     universe: str
-    """Name of the search space."""
+    """Name of the search space of needless aborts."""
     promises: tuple[Promise, ...]
     """Promised levels, each with the smallest violation."""
     aborts: tuple[NeedlessAbort, ...]
@@ -111,6 +111,8 @@ class Portrait(TextResult):
     """Frequencies of both by scope."""
     uncounted: tuple[str, ...] = ()
     """Scopes whose count a limit ended."""
+    is_designed: bool = False
+    """True if it is a rule that is being designed; the other protocols are those that ship."""
 
     @property
     def whole(self) -> bool:
@@ -201,7 +203,13 @@ def portray(
             except Limit as limit:
                 uncounted.append(f"{name}, for {limit}")
     return Portrait(
-        spec.name, UNIVERSE, tuple(promises), tuple(aborts), tuple(shares), tuple(uncounted)
+        spec.name,
+        UNIVERSE,
+        tuple(promises),
+        tuple(aborts),
+        tuple(shares),
+        tuple(uncounted),
+        is_designed(spec),
     )
 
 
@@ -212,7 +220,7 @@ def _part(budget: Budget) -> Budget:
 
 def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
     """Return the smallest violation of a promised level, and one that no serial order explains."""
-    ask = partial(separate, spec, promised, scope(UNIVERSE))
+    ask = partial(separate, spec, promised, exercise=False)
     hole = ask(budget=_part(budget)).with_catalogue()
     if not hole.found:
         return Promise(promised.name, hole, None, {})
@@ -225,7 +233,7 @@ def _promise(spec: Spec, promised: Spec, budget: Budget) -> Promise:
 def _abort(spec: Spec, promised: Spec, exception: str, budget: Budget) -> NeedlessAbort:
     """Return the smallest needless abort with an exception, and what admits its history."""
     silent, alone = needless_abort_specs(spec, promised, exception)
-    ask = partial(separate, universe=scope(UNIVERSE), shipped=False)
+    ask = partial(separate, universe=scope(UNIVERSE), shipped=False, exercise=False)
     found = ask(silent, alone, budget=_part(budget))
     litmus = found.litmus
     if not isinstance(litmus, Litmus):
@@ -253,9 +261,13 @@ def needless_abort_specs(spec: SpecLike, promised: SpecLike, exception: str) -> 
 
 
 def _elsewhere(litmus: Litmus, spec: Spec) -> dict[str, dict[str, str]]:
-    """Return the outcomes of the transactions under the other protocols of the same engine."""
-    others = (name for name in related_protocols(spec.name) if name != spec.name)
-    return {name: _outcomes(litmus, protocol(name)) for name in others}
+    """Return the outcomes of the transactions under the other protocols of the same engine.
+
+    For a rule that is being designed, these are the rules that ship.
+    """
+    own = () if is_designed(spec) else (spec.name,)
+    related = related_protocols(*own, form=litmus.format)
+    return {name: _outcomes(litmus, protocol(name)) for name in related if name != spec.name}
 
 
 def _outcomes(litmus: Litmus, spec: Spec) -> dict[str, str]:

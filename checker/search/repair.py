@@ -27,6 +27,7 @@ from isolitmus.checker.search.repair_front import (
 )
 from isolitmus.checker.search.repair_result import NeededPart, RuleRepair, RuleRepairs
 from isolitmus.checker.search.separation import TABLE, separate
+from isolitmus.checker.search.separation_result import table_assumptions
 from isolitmus.checker.universes.catalogue_histories import shipped_run
 from isolitmus.checker.universes.recheck import read_again
 from isolitmus.checker.universes.tables import of_format
@@ -126,7 +127,8 @@ def repair(
     ended = _collect(groups, scopes, transactions, progress)
     result = RuleRepairs(
         rule.name, level.name, "unknown", _bound(groups, ended), explained,
-        groups.number(), groups.number(bad=True), ended=ended,
+        groups.number(), groups.number(bad=True),
+        assumptions=table_assumptions(rule, format_named(scopes[0].format)), ended=ended,
     )  # fmt: skip
     bad = groups.bad
     if bad:

@@ -125,6 +125,8 @@ class RuleRepairs(TextResult):
     """Test of the catalogue, outside of the scopes, that the protocol admits and the level
     forbids, if nothing is to be repaired in the scopes.
     """
+    assumptions: tuple[str, ...] = ()
+    """Assumptions of the search."""
     ended: str | None = None
     """Limit that ended the search; None if none did."""
     seconds: float = 0.0
@@ -138,6 +140,7 @@ class RuleRepairs(TextResult):
             "level": self.level,
             "outcome": self.outcome,
             "bound": self.bound,
+            "assumptions": list(self.assumptions),
             "explained": self.explained,
             "admitted": self.admitted,
             "bad": self.bad,

@@ -21,7 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from isolitmus.checker.execution.commit_loop import recording_spec
 from isolitmus.checker.prove.structural_implication import derive_from_texts
-from isolitmus.checker.search.separation_result import TABLE_ASSUMPTIONS, By, Separation
+from isolitmus.checker.search.separation_result import (
+    By,
+    Separation,
+    table_assumptions,
+    together,
+)
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes.catalogue_histories import shipped_history, shipped_run
@@ -33,6 +38,7 @@ from isolitmus.checker.universes.exercised_names import (
 from isolitmus.checker.universes.recheck import recheck_candidate, recheck_history
 from isolitmus.checker.universes.scope_vocabulary import (
     PAIR,
+    other_scopes,
     scopes_with_names,
     watch_proposals,
     watch_scope,
@@ -44,11 +50,11 @@ from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST
 from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
 from isolitmus.specs.files.catalogue import scope as named_scope
-from isolitmus.specs.files.spec_catalogue import spec
+from isolitmus.specs.files.spec_catalogue import is_designed, spec
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from isolitmus.checker.solver.refutation import Refutation
     from isolitmus.checker.universes.catalogue_histories import ShippedTest
@@ -146,12 +152,12 @@ def separate(
         universe = named_scope(universe)
     form = same_format(a, b)
     if universe is None:
-        universe = _default_universe(form, a, b, unexplained=unexplained)
+        universe = default_universe(a, b, unexplained=unexplained)
         if universe != ABSTRACT and by is None and not certify:
-            return search_scopes(
-                scopes_with_names(universe, a.needs | b.needs), a, b, transactions=transactions,
-                unexplained=unexplained, sessions=sessions, shipped=shipped, exercise=exercise,
-                budget=budget or Budget(), progress=progress,
+            return search_shipped_scopes(
+                universe, a, b, transactions=transactions, unexplained=unexplained,
+                sessions=sessions, shipped=shipped, exercise=exercise, budget=budget or Budget(),
+                progress=progress,
             )  # fmt: skip
     search: _UniverseSearch
     if universe == ABSTRACT:
@@ -172,6 +178,8 @@ def separate(
     start = monotonic()
     search.budget = budget or Budget()
     search.refuted = [] if certify else None
+    if not exercise:
+        search.record.exercise(search.record.open)
 
     limits = (f"{s.name} admits at most what it says: {s.at_most}" for s in (a, b) if s.at_most)
     assumed = (*search.assumptions, *limits)
@@ -216,10 +224,9 @@ def separate(
     return replace(none, beside=ours, is_beside_larger=search.confined or larger)
 
 
-def _default_universe(
-    form: str, a: Spec, b: Spec, *, unexplained: bool
-) -> Scope | Literal["abstract"]:
-    """Return the search space for specs of a format; abstract histories if they have all names."""
+def default_universe(a: Spec, b: Spec, *, unexplained: bool) -> Scope | Literal["abstract"]:
+    """Return the search space of two specs; abstract histories if they have all names."""
+    form = same_format(a, b)
     if not unexplained and all(one.needs <= abstract.available_names(one) for one in (a, b)):
         return ABSTRACT
     return scope_that_ships(form)
@@ -246,27 +253,58 @@ def _unexercised(search: _UniverseSearch, sizes: Sequence[int]) -> Unexercised:
     return search.record.result()
 
 
-def search_scopes(scopes: Iterable[Scope], a: SpecLike, b: SpecLike, **search: Any) -> Separation:
-    """Return the answer of the first scope that is not "none", else that of all scopes together.
+def search_shipped_scopes(
+    first: Scope, a: Spec, b: Spec, *, transactions: Sequence[int] | None = None, **search: Any
+) -> Separation:
+    """Return the smallest counterexample of the scopes that suit two specs, or "none".
+
+    These are the first scope and the fewest others that ship and have the names of the specs, in
+    this order, up to the first that has a counterexample. If one of the specs is a rule that is
+    being designed, they are all small scopes, since rules may differ on tables of a certain kind
+    only; the counterexample is then the smallest of all of them.
 
     Parameters
     ----------
-    scopes : iterable of Scope
-        Scopes in the order in which they are searched.
+    first : Scope
+        Scope that ships.
     a, b : Spec
         Specs.
+    transactions : sequence of int, optional
+        Numbers of transactions to try, as in `separate`.
     **search
-        Options of `separate`. The catalogue's histories are judged once.
+        Further options of `separate`. The catalogue's histories are judged once.
     """
-    whole: Separation | None = None
-    for one in scopes:
-        answer = separate(a, b, one, **search)
-        whole = answer if whole is None else whole.followed_by(answer)
+    scopes = [*scopes_with_names(first, a.needs | b.needs)]
+    large: list[Scope] = []
+    bounds: list[int] = []
+    if is_designed(a) or is_designed(b):
+        small, large = other_scopes(first.format, {scope.name for scope in scopes})
+        scopes += small
+        bounds = sorted({n for scope in scopes for n in transactions or scope.transactions})
+    answers: dict[str, Separation] = {}
+    for bound in bounds[:-1]:
+        quick = {**search, "shipped": False, "exercise": False}
+        for scope in scopes:
+            sizes = [n for n in transactions or scope.transactions if n <= bound]
+            if not sizes:
+                continue
+            answer = separate(a, b, scope, transactions=sizes, **quick)
+            if answer.found is not False:
+                return _after(answers, scope, answer)
+            answers[scope.name] = answer
+    for scope in scopes:
+        answer = separate(a, b, scope, transactions=transactions, **search)
         if answer.found is not False:
-            return whole
+            return _after(answers, scope, answer)
+        answers[scope.name] = answer
         search["shipped"] = False
-    assert whole is not None
-    return whole
+    whole = together([*answers.values()])
+    return replace(whole, unsearched=tuple(scope.name for scope in large))
+
+
+def _after(answers: Mapping[str, Separation], scope: Scope, last: Separation) -> Separation:
+    """Return the answer of a scope together with the latest ones of the other scopes."""
+    return together([*(one for name, one in answers.items() if name != scope.name), last])
 
 
 def _certified(
@@ -406,7 +444,6 @@ class _Tables:
     """Search of a scope over tables."""
 
     largest = LARGEST
-    assumptions: tuple[str, ...] = TABLE_ASSUMPTIONS
     budget: Budget
     tell: Callable[[int], None] | None = None
     refuted: list[Refutation] | None = None
@@ -424,10 +461,11 @@ class _Tables:
         form = of_format(scope, a, b)
         _require(a, form.terms.keys(), "searches of tables do")
         _require(b, form.terms.keys(), "searches of tables do")
+        self.assumptions = table_assumptions(a, form)
         kept = scope.noops == "keep"
         self.recorder = recording_spec(a, b) if kept else None
         if kept and self.recorder is None and a.format is None and b.format is None:
-            self.assumptions = (*TABLE_ASSUMPTIONS, ALL_RECORDED)
+            self.assumptions = (*self.assumptions, ALL_RECORDED)
         self.solver = None if form.solver is None else form.solver()
         if self.solver is None:
             why: str | None = f"format {form.name} has no solver"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -13,23 +14,38 @@ from isolitmus.model.display import PageResult, TextResult, count_of
 from isolitmus.model.litmus import Litmus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from isolitmus.checker.execution.serial_orders import Explanation, SerialOrders
     from isolitmus.checker.prove.proof import OutsideTest, Proof
     from isolitmus.checker.solver.refutation import Certificate
     from isolitmus.checker.universes.catalogue_histories import ShippedTest
     from isolitmus.model.dependency_graph import DependencyGraph
     from isolitmus.model.execution import Execution
+    from isolitmus.model.format import Format
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.run import Run
+    from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Forbidden, Violation
 
 By = Literal["symbolic", "exhaustive"]
+SPACE = " in search space "
+"""Words before the name of a search space in a bound."""
+PARTS = re.compile(r" \(\d+ statements?, .*?\)")
+"""Numbers of statements, readers and tables after the name of a search space in a bound."""
+FEW = 5
+"""Maximum number of search spaces of which a bound says the numbers of statements."""
 
 TABLE_ASSUMPTIONS = (
     "statements are deterministic, and each transaction is one statement in its own session",
     "each version of the log is written once (put if absent), and file statistics are correct",
     "only the tables, statements and readers of the search space",
 )
+
+
+def table_assumptions(admitting: Spec, form: Format) -> tuple[str, ...]:
+    """Return the assumptions of a search of tables for histories that a spec admits."""
+    return tuple(filter(None, (*TABLE_ASSUMPTIONS, form.supposed(admitting))))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,28 +110,8 @@ class Separation(TextResult, PageResult, GraphResult):
     """Refutations of the solver, if they were kept and nothing was found."""
     unexercised: Unexercised = NONE_OPEN
     """Parts of the specs that no candidate made non-empty, if nothing was found."""
-
-    def followed_by(self, other: Separation) -> Separation:
-        """Return the answer of a search that found nothing, and went on in another scope."""
-        silent = None
-        if self.silent is not None and other.silent is not None:
-            silent = self.silent + other.silent
-        bound = f"{self.bound}, and {other.bound}"
-        if other.found:
-            bound = f"no counterexample with {self.bound}; then {other.bound}"
-        return replace(
-            other,
-            universe=f"{self.universe}, {other.universe}",
-            bound=bound,
-            examined=self.examined + other.examined,
-            seconds=self.seconds + other.seconds,
-            by=self.by if self.by == other.by else "exhaustive",
-            assumptions=tuple(dict.fromkeys((*self.assumptions, *other.assumptions))),
-            silent=silent,
-            beside=self.beside,
-            is_beside_larger=self.is_beside_larger,
-            unexercised=self.unexercised.within(other.unexercised),
-        )
+    unsearched: tuple[str, ...] = ()
+    """Shipped scopes that are too large to be searched unless they are named."""
 
     @property
     def explained(self) -> Explanation | None:
@@ -236,6 +232,7 @@ class Separation(TextResult, PageResult, GraphResult):
             "examined": None if self.proved else self.examined,
             "ships": self.ships,
             "silent": self.silent,
+            "unsearched": list(self.unsearched),
             **self.unexercised.to_json(),
             "seconds": round(self.seconds, 3),
         }
@@ -244,3 +241,51 @@ class Separation(TextResult, PageResult, GraphResult):
         if self.proof is not None:
             document["lemmas"] = [step.to_json() for step in self.proof.steps]
         return document
+
+
+def together(answers: Sequence[Separation]) -> Separation:
+    """Return one answer for searches of several scopes, all but the last of which found nothing."""
+    *before, last = answers
+    if not before:
+        return last
+    silent = [answer.silent for answer in answers if answer.silent is not None]
+    bound = _together(answer.bound for answer in answers)
+    if last.found:
+        bound = (
+            f"no counterexample with {_together(answer.bound for answer in before)}; then"
+            f" {last.bound}"
+        )
+    unexercised = before[0].unexercised
+    for answer in answers[1:]:
+        unexercised = unexercised.within(answer.unexercised)
+    return replace(
+        last,
+        universe=", ".join(answer.universe for answer in answers),
+        bound=bound,
+        examined=sum(answer.examined for answer in answers),
+        seconds=sum(answer.seconds for answer in answers),
+        by="exhaustive" if any(one.by == "exhaustive" for one in answers) else "symbolic",
+        assumptions=tuple(dict.fromkeys(a for answer in answers for a in answer.assumptions)),
+        silent=sum(silent) if len(silent) == len(answers) else None,
+        beside=None if last.found else before[0].beside,
+        is_beside_larger=before[0].is_beside_larger,
+        unexercised=unexercised,
+    )
+
+
+def _together(bounds: Iterable[str]) -> str:
+    """Return the bounds of several scopes in words, those of one size together.
+
+    Of many scopes, only the names are said.
+    """
+    inside: dict[str, list[str]] = {}
+    every = tuple(bounds)
+    for bound in every:
+        size, _, where = bound.partition(SPACE)
+        if len(every) > FEW:
+            where = PARTS.sub("", where)
+        inside.setdefault(size, []).append(where)
+    return "; ".join(
+        f"{size} in search space{'s' * (len(where) > 1)} {', '.join(where)}"
+        for size, where in inside.items()
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, search_scopes
+from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, search_shipped_scopes
+from isolitmus.checker.search.separation import separate as bounded_separation
 from isolitmus.checker.search.separation_result import Separation
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes.exercised_names import Unexercised, always_empty
-from isolitmus.checker.universes.scope_vocabulary import scopes_with_names
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from isolitmus.checker.prove.arguments import Question
     from isolitmus.checker.prove.proof import ProofAttempt
+    from isolitmus.model.format import Format
     from isolitmus.model.scope import Scope
     from isolitmus.model.spec import Spec
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
@@ -124,7 +125,7 @@ def separate_unbounded(
         tried = form.prove(question, inside)
     else:
         inside = universe or named_scope(TABLE)
-        tried = _of_tables(question, budget)
+        tried = _of_tables(question, form, budget)
     proof = tried.proof
     if proof.holds or every_version_read:
         number = (
@@ -147,12 +148,11 @@ def separate_unbounded(
             certificate=_certificate(tried, number) if proof.holds and certify else None,
             unexercised=Unexercised(always_empty=always_empty(a, b)),
         )
-    usual = universe is None and search.get("by") is None and form.prove is None
-    names = a.needs | b.needs if usual and not certify else frozenset[str]()
-    found = search_scopes(
-        scopes_with_names(inside, names), a, b,
-        transactions=transactions, budget=budget, **search,
-    )  # fmt: skip
+    search |= {"transactions": transactions, "budget": budget}
+    if universe is None and search.get("by") is None and form.prove is None and not certify:
+        found = search_shipped_scopes(inside, a, b, **search)
+    else:
+        found = bounded_separation(a, b, inside, **search)
     return replace(
         found,
         found=found.found or None,
@@ -194,7 +194,7 @@ def _certificate(tried: ProofAttempt, number: str) -> Certificate:
     )
 
 
-def _of_tables(question: Question, budget: Budget) -> ProofAttempt:
+def _of_tables(question: Question, form: Format, budget: Budget) -> ProofAttempt:
     """Return the attempt of a proof about tables, with its scope and premises."""
     from isolitmus.checker.prove.proof import (
         ProofAttempt,
@@ -204,10 +204,11 @@ def _of_tables(question: Question, budget: Budget) -> ProofAttempt:
     )
 
     proof = prove(question, budget=budget)
+    sentences = (premise.sentence for premise in proof.premises)
     return ProofAttempt(
         proof,
         TABLE,
         scope_of_statements(proof.premises),
-        tuple(premise.sentence for premise in proof.premises),
+        tuple(filter(None, (*sentences, form.supposed(question.a)))),
         lambda: outside_tests(question, proof.premises),
     )

@@ -7,7 +7,7 @@ search could have found them or not; fewest transactions first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from isolitmus.model.litmus import HistoryTest, Litmus
 from isolitmus.model.spec_algebra import without_silences
 from isolitmus.model.verdict import Allowed, Forbidden
 from isolitmus.specs.files.catalogue import history_names, litmus, litmus_names
+from isolitmus.specs.files.spec_catalogue import is_designed, protocol
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class ShippedTest:
     forbidden: Forbidden
     execution: Execution | None = None
     serial: SerialOrders | None = None
+    released: str = ""
+    """Protocol of the engine that admits the execution, too; empty if none does, or none was asked.
+    """
 
     @property
     def transactions(self) -> int:
@@ -95,7 +99,8 @@ def shipped_run(
 ) -> ShippedTest | None:
     """Return the smallest table test whose run ``a`` admits, with every commit, and ``b`` forbids.
 
-    Raw transactions are not considered; they have no rows to judge.
+    Raw transactions are not considered; they have no rows to judge. For a rule that is being
+    designed, those come last that the engine's own rule admits, too.
 
     Parameters
     ----------
@@ -125,6 +130,8 @@ def shipped_run(
     # With a level, an execution in which all commit equals one without checks.
     is_level = a.format is None and not a.labels
     frame = partial(format_named(format).frame, reasons=False, reads=reads)
+    released = _released(a, b, format) if is_designed(a) else ()
+    known: ShippedTest | None = None
     for k, test in enumerate(_on_tables(format)):
         if not sessions and any(client.session for client in test.clients.values()):
             continue
@@ -145,8 +152,28 @@ def shipped_run(
             verdict = judge_execution(execution, b)
             serial = explain_serially(test, observed_run(test, execution, a.name))
             if isinstance(verdict, Forbidden) and (serial.unexplained or not unexplained):
-                return ShippedTest(test, verdict, execution, serial)
-    return None
+                found = ShippedTest(test, verdict, execution, serial)
+                too = next((one.name for one in released if _commits(test, one)), "")
+                if not too:
+                    return found
+                known = known or replace(found, released=too)
+    return known
+
+
+def _released(a: Spec, b: Spec, form: str) -> list[Spec]:
+    """Return the engine's own protocols that promise the level ``b``, or what ``a`` promises; else
+    all of them.
+    """
+    engine = [*map(protocol, format_named(form).protocols)]
+    return [one for one in engine if {*one.promises} & {b.name, *a.promises}] or engine
+
+
+def _commits(test: Litmus, rule: Spec) -> bool:
+    """Return whether every transaction of a test commits under a protocol."""
+    try:
+        return not any(event.aborted for event in execute(test, rule).events)
+    except (Refused, UndeterminedError):
+        return False
 
 
 @cache

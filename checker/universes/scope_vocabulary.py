@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 NAMES_FILE = "scope_names.toml"
 """File with the vocabulary of each scope that ships."""
+MANY = 2_000
+"""Number of choices of statements beyond which a scope is not searched unless it is named, or has a
+name of the specs that no smaller one has.
+"""
 PAIR = 2
 """Number of transactions up to which the candidates of a scope are enumerated for this alone."""
 
@@ -166,6 +170,36 @@ def covering_scopes(form: str, names: Collection[str]) -> Iterator[tuple[Scope, 
             return
         yield best, gained
         left -= gained
+
+
+def other_scopes(form: str, searched: Collection[str]) -> tuple[list[Scope], list[Scope]]:
+    """Return the scopes of a format that ship and were not searched: small ones, and large ones.
+
+    Parameters
+    ----------
+    form : str
+        Table format.
+    searched : collection of str
+        Names of scopes.
+
+    Returns
+    -------
+    small, large : list of Scope
+        Both with the fewest choices of statements first; at most MANY are few.
+
+    Examples
+    --------
+    >>> small, large = other_scopes("delta", {"table"})
+    >>> small[0].name, [scope.name for scope in large]
+    ('compactions', ['fourteen-writers'])
+    """
+
+    def choices(scope: Scope) -> float:
+        return float(len(scope.statements)) ** max(scope.transactions)
+
+    left = sorted((one for one in _shipped_scopes(form) if one.name not in searched), key=choices)
+    small = [scope for scope in left if choices(scope) <= MANY]
+    return small, left[len(small) :]
 
 
 @cache

@@ -205,6 +205,24 @@ def proposals() -> list[str]:
     return [name for name, path in known if path.parent.name == PROPOSALS]
 
 
+def is_designed(spec: Spec) -> bool:
+    """Return whether a spec is a rule that is being designed: a protocol, but none of an engine
+    that ships.
+
+    Examples
+    --------
+    >>> [is_designed(protocol(name)) for name in ("case-2-serializable", "delta-serializable")]
+    [True, False]
+    >>> is_designed(level("serializable"))
+    False
+    """
+    path = shipped_files("protocols").get(spec.name.partition("@")[0])
+    if spec.format is None or path is None or path.parent.name == PROPOSALS:
+        return spec.format is not None
+    shipped = protocol(spec.name)
+    return (spec.axioms, spec.definitions) != (shipped.axioms, shipped.definitions)
+
+
 def format_of_file(path: Path) -> str | None:
     """Return the log of a shipped file, by its folder.
 

@@ -330,7 +330,7 @@ def test_without_a_scope_those_with_the_vocabulary_are_searched():
     assert answer.found
     assert answer.universe.startswith("table, ")
     assert "delta.enableDeletionVectors" in answer.litmus.tables["t"].properties
-    assert answer.bound.startswith("no counterexample with up to 3 transactions")
+    assert answer.bound.startswith("no counterexample with up to 2 transactions")
     assert "'table'" in answer.bound
     assert answer.bound.partition("; then ")[2].endswith(")")
 

@@ -38,7 +38,7 @@ from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.catalogue import litmus_names
 from isolitmus.specs.files.equivalents_file import equivalents, read_equivalents
 from isolitmus.specs.files.litmus_file import read_litmus
-from isolitmus.specs.files.spec_catalogue import every_level, levels, protocols
+from isolitmus.specs.files.spec_catalogue import every_level, levels, proposals, protocols
 from isolitmus.specs.files.spec_reader import PACKAGE, read_spec
 from isolitmus.specs.language.mutants import make_mutants
 from isolitmus.specs.language.printer import spec_text
@@ -332,6 +332,7 @@ def test_every_file_of_arguments_is_of_a_spec():
         *every_level(),
         *protocols(),
         *protocols("locking"),
+        *proposals(),
     }
 
 

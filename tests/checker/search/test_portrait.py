@@ -80,6 +80,23 @@ def test_what_to_do_names_only_what_a_table_can_be_set_to(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["case-2-serializable", "case-3-write-serializable"])
+def test_a_rule_that_is_being_designed_stands_beside_the_rules_that_ship(name, tmp_path):
+    """A table cannot choose between them, and its violation is none that they admit, too."""
+    copy = tmp_path / "mine.cat"
+    copy.write_text(protocol(name).text)
+    for seen in (portrait(name), portray(copy)):
+        promise = seen.promises[0]
+        assert promise.hole.found
+        assert {*promise.elsewhere} == {*related_protocols("delta-serializable")}
+        aborted = promise.elsewhere["delta-serializable"].values()
+        assert any(outcome.endswith("Exception") for outcome in aborted)
+        lines = [line.strip() for line in portrait_lines(seen)]
+        assert any(line.startswith("Under delta-serializable, which ships,") for line in lines)
+        assert not any(line.startswith("Remedy: with") for line in lines)
+
+
+@pytest.mark.slow
 def test_the_layout_that_avoids_an_abort_does():
     (abort,) = (a for a in portrait("delta-serializable").aborts if a.exception == APPEND)
     assert "partitioned by id" in abort.layouts

@@ -6,10 +6,13 @@ import pytest
 
 from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.compiled_semantics import compile_spec
+from isolitmus.checker.render.search_results import separation_lines
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.sweeps.table_sweep import sweep
+from isolitmus.checker.universes.scope_vocabulary import scope_names
 from isolitmus.checker.universes.tables import candidates
 from isolitmus.specs import level, litmus, protocol, scope
+from isolitmus.specs.disk.input_files import shipped_files
 from isolitmus.specs.files.spec_catalogue import proposals
 
 SCOPES = ("vectors", "vectors-two-files")
@@ -100,20 +103,89 @@ def test_statistics_admit_less_than_values():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rule", "test"),
+    ("rule", "size", "inside", "test"),
     [
-        ("case-2-serializable", "merged-write-skew"),
-        ("case-1-statistics-and-2-serializable", "merged-write-skew-of-updates"),
-        ("case-3-serializable", "moved-then-deleted"),
-        ("case-1-statistics-and-3-serializable", "moved-then-overwritten"),
+        ("case-2-serializable", 2, "vectors", "merged-write-skew"),
+        ("case-1-statistics-and-2-serializable", 2, "vectors", "merged-write-skew-of-updates"),
+        ("case-3-serializable", 3, "compactions", "moved-then-deleted"),
+        ("case-1-statistics-and-3-serializable", 3, "compactions", "moved-then-overwritten"),
+        ("case-3-and-4-serializable", 3, "compactions", "moved-then-deleted"),
+        ("delta-serializable-1305", 3, "compactions", None),
     ],
 )
-def test_a_history_is_found_without_a_scope_or_it_ships(rule, test):
-    answer = separate(rule, "log-serializable", transactions=[2])
-    assert answer.found or answer.ships
-    told = run(litmus(test), protocol(rule))
-    assert told.serial.orders == ()
-    assert not any(t.outcome.endswith("Exception") for t in told.run.transactions.values())
+def test_a_history_is_found_without_a_scope(rule, size, inside, test):
+    """Of all scopes that ship; `table` has all names of case 3, and no table that refutes it."""
+    answer = separate(rule, "log-serializable")
+    assert (answer.transactions, answer.universe.split(", ")[-1]) == (size, inside)
+    assert answer.ships is None
+    if test is not None:
+        told = run(litmus(test), protocol(rule))
+        assert told.serial.orders == ()
+        assert not any(t.outcome.endswith("Exception") for t in told.run.transactions.values())
+
+
+@pytest.mark.slow
+def test_the_smallest_history_of_all_scopes_is_found(tmp_path):
+    """One with three transactions is in a scope before that with two."""
+    text = protocol("case-2-serializable").text
+    excused = "(unseen \\ (unseen & merges-vectors))"
+    for name in ("adds-meets-reads", "removes-meets-reads", "removes-meets-removes"):
+        text = text.replace(f"unseen & {name}-unmerged", f"{excused} & {name}")
+    assert text.count(excused) == 3
+    rule = tmp_path / "whole-pairs.cat"
+    rule.write_text(text)
+    answer = separate(rule, "log-serializable")
+    alone = {name: separate(rule, "log-serializable", name) for name in ("rows", "vectors")}
+    assert answer.transactions == min(one.transactions for one in alone.values() if one.found)
+
+
+@pytest.mark.slow
+def test_a_rule_without_a_counterexample_was_searched_on_every_kind_of_table():
+    answer = separate("case-4-repaired-serializable", "log-serializable")
+    assert answer.found is False
+    searched = answer.universe.split(", ")
+    ours = {one for one in shipped_files("scopes") if scope(one).format == "delta"}
+    assert answer.unsearched
+    assert {*searched, *answer.unsearched} == ours
+    assert len(searched) == len({*searched}) == answer.bound.count("'") / 2
+    lines = [*separation_lines(answer)]
+    assert "Not searched, since larger: fourteen-writers (--universe NAME)." in lines
+    assert answer.to_json()["unsearched"] == ["fourteen-writers"]
+    # what the released rule admits as well is no fault of the proposal
+    assert (answer.beside.released, answer.ships) == (
+        "delta-serializable",
+        separate("delta-serializable", "log-serializable").ships,
+    )
+    assert "delta-serializable admits it, too" in " ".join(lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["case-3-serializable", "case-4-serializable"])
+def test_a_test_of_the_catalogue_that_the_released_rule_rejects_comes_first(rule):
+    """`parked-merge-torn-read` is smaller, and violates the released rule as well."""
+    beside = separate(rule, "log-serializable", "two-partitions").beside
+    assert beside.released == ""
+    for name, rejects in ((rule, False), ("delta-serializable", True)):
+        outcomes = [t.outcome for t in run(beside.test, protocol(name)).run.transactions.values()]
+        assert any(outcome.endswith("Exception") for outcome in outcomes) == rejects
+
+
+WITHOUT_VECTORS = ("table", "two-partitions", "orders", "by-day")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WITHOUT_VECTORS)
+@pytest.mark.parametrize(
+    "rule", ["case-2-serializable", "case-4-write-serializable", "case-2-and-4-serializable"]
+)
+def test_a_solver_knows_that_no_file_is_merged_without_vectors(name, rule):
+    assert not scope_names(scope(name)) & {"merges-vectors", "removes-meets-removes-unmoved"}
+    for promise in ("log-serializable", "write-serializable", "snapshot-isolation"):
+        found = [
+            separate(rule, promise, name, by=by, shipped=False) for by in ("symbolic", "exhaustive")
+        ]
+        one, other = ((each.found, str(each.litmus), each.unexercised) for each in found)
+        assert one == other
 
 
 def test_a_restore_beside_a_merged_delete_loses_its_update():

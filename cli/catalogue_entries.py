@@ -216,7 +216,9 @@ def _one(name: str) -> Entry:
     if exception_of(name) is not None:  # an error class, or a class with its package
         return _exception(name)
     if name.endswith(".cat"):
-        return _spec("protocol" if spec_catalogue.spec(name).promises else "level")(name)
+        return _spec("protocol" if spec_catalogue.is_rule(spec_catalogue.spec(name)) else "level")(
+            name
+        )
     if name.endswith(".toml"):
         return _litmus(name)
     meanings: list[tuple[str, Callable[[str], Entry]]] = [

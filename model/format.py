@@ -164,16 +164,16 @@ class RandomTests:
     """Hypothesis strategy that draws them."""
 
 
-def _fits(_schema: Schema) -> str:
+def _no_words(_of: object) -> str:
     return ""
 
 
-def _as_it_is(event: Event, _missed: Sequence[Event]) -> Event:
+def _unchanged(event: Event, *_beside: object) -> Event:
     return event
 
 
-def _its_own(event: Event) -> Event:
-    return event
+def _nothing(*_of: object) -> None:
+    return None
 
 
 def _unsaid(_exception: str | None, _missed: Sequence[Event], _loser: Event) -> tuple[None, None]:
@@ -185,34 +185,8 @@ def never_retries(_event: Event, _statement: Statement, _then: Database, _now: D
     return False
 
 
-def _nothing(_event: Event, _missed: Sequence[Event]) -> None:
-    return None
-
-
-def _nothing_more(event: Event, _statement: Statement, _database: Database) -> Event:
-    return event
-
-
 def _no_more_to_tell(_event: Event, seen: TransactionRun) -> TransactionRun:
     return seen
-
-
-def _says_nothing(_done: Effect) -> None:
-    return None
-
-
-def _all_of_it(_statement: Statement, _tables: Mapping[str, Schema]) -> None:
-    return None
-
-
-def _no_definitions(
-    _database: Database, _tables: Mapping[str, Schema], _names: Collection[str]
-) -> None:
-    return None
-
-
-def _nothing_supposed(_spec: Spec) -> str:
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +260,9 @@ class Format:
     """
     confs: Mapping[str, str] = field(default_factory=dict)
     """Configuration of its writers, whatever their clients set."""
-    unfit: Callable[[Schema], str] = _fits
+    unfit: Callable[[Schema], str] = _no_words
     """Return why its writers cannot use a table with this schema; empty if they can."""
-    reads: Callable[[Event, Statement, Database], Event] = _nothing_more
+    reads: Callable[[Event, Statement, Database], Event] = _unchanged
     """Return the transaction after its begin, with further reads that its conflict check needs."""
     forestalled: Callable[[Event, Sequence[Event]], EvaluationError | None] = _nothing
     """Return the error with which a commit fails before any check, given the commits that it
@@ -301,29 +275,25 @@ class Format:
     missed so far, if an axiom demands this exception (None: the check would go on): another error
     if it ends with one, and the error class of the exception if it has one.
     """
-    written: Callable[[Event, Sequence[Event]], Event] = _as_it_is
+    written: Callable[[Event, Sequence[Event]], Event] = _unchanged
     """Return the commit as it is recorded after those that it missed; its effect may still fail or
     change.
     """
-    foreign: Callable[[Event], Event] = _its_own
+    foreign: Callable[[Event], Event] = _unchanged
     """Return a commit as writers of other formats of the log see it."""
     retries: Callable[[Event, Statement, Database, Database], bool] = never_retries
     """Return whether a transaction retries after a conflict from the newest version; the databases
     are the one that it read and the newest one.
     """
-    blind: Callable[[Effect], bool | None] = _says_nothing
+    blind: Callable[[Effect], bool | None] = _nothing
     """Return whether a commit is marked as a blind append; None if commits carry no such mark."""
-    definitions: Callable[[Database, Mapping[str, Schema], Collection[str]], object] = (
-        _no_definitions
-    )
+    definitions: Callable[[Database, Mapping[str, Schema], Collection[str]], object] = _nothing
     """Return what every transaction reads of some tables besides rows, as a comparable object."""
-    supposed: Callable[[Spec], str] = _nothing_supposed
-    """Return what answers about a spec suppose of how its commits are written, beyond what its
-    format always does; empty if nothing.
-    """
+    supposed: Callable[[Spec], str] = _no_words
+    """Return what an answer about a spec supposes of its writers; empty if nothing."""
     solver: Callable[[], ScopeSolver] | None = None
     """Return a solver for its scopes; None if there is none."""
-    scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _all_of_it
+    scans: Callable[[Statement, Mapping[str, Schema]], Scans | None] = _nothing
     """Return a selection of files per table on which alone the effect of a statement depends; None
     if it depends on the whole snapshot.
     """

@@ -159,6 +159,8 @@ DONE = frozenset({"committed", "no-op"})
 
 def portrait_lines(portrait: Portrait) -> Iterator[str]:
     """Yield the guarantees of a protocol, their violations, and its needless aborts."""
+    if not portrait.promises:
+        yield "It promises no level: violations and needless aborts are shown if its text does."
     for promise in portrait.promises:
         yield from _promise(portrait, promise)
     for abort in portrait.aborts:

@@ -48,7 +48,8 @@ from isolitmus.model.budget import Budget
 from isolitmus.model.display import count_of
 from isolitmus.model.errors import IsolitmusError, Limit
 from isolitmus.model.scope import LARGEST
-from isolitmus.model.spec_algebra import with_silences_as_axioms, without_silences
+from isolitmus.model.spec_algebra import names_in, with_silences_as_axioms, without_silences
+from isolitmus.specs.disk.input_files import HOME
 from isolitmus.specs.files.catalogue import scope as named_scope
 from isolitmus.specs.files.spec_catalogue import is_designed, spec
 from isolitmus.specs.registries import format_named
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from isolitmus.checker.universes.tables import Candidate
     from isolitmus.model.history import History
     from isolitmus.model.scope import Scope
-    from isolitmus.model.spec import Spec
+    from isolitmus.model.spec import Axiom, Label, Spec, Unsaid
     from isolitmus.specs.files.spec_catalogue import NameOrPath, SpecLike
 
 ABSTRACT: Literal["abstract"] = "abstract"
@@ -224,10 +225,10 @@ def separate(
     return replace(none, beside=ours, is_beside_larger=search.confined or larger)
 
 
-def default_universe(a: Spec, b: Spec, *, unexplained: bool) -> Scope | Literal["abstract"]:
+def default_universe(a: SpecLike, b: SpecLike, *, unexplained: bool) -> Scope | Literal["abstract"]:
     """Return the search space of two specs; abstract histories if they have all names."""
-    form = same_format(a, b)
-    if not unexplained and all(one.needs <= abstract.available_names(one) for one in (a, b)):
+    form, both = same_format(a, b), (spec(a), spec(b))
+    if not unexplained and all(one.needs <= abstract.available_names(one) for one in both):
         return ABSTRACT
     return scope_that_ships(form)
 
@@ -254,7 +255,12 @@ def _unexercised(search: _UniverseSearch, sizes: Sequence[int]) -> Unexercised:
 
 
 def search_shipped_scopes(
-    first: Scope, a: Spec, b: Spec, *, transactions: Sequence[int] | None = None, **search: Any
+    first: Scope,
+    a: SpecLike,
+    b: SpecLike,
+    *,
+    transactions: Sequence[int] | None = None,
+    **search: Any,
 ) -> Separation:
     """Return the smallest counterexample of the scopes that suit two specs, or "none".
 
@@ -267,13 +273,14 @@ def search_shipped_scopes(
     ----------
     first : Scope
         Scope that ships.
-    a, b : Spec
-        Specs.
+    a, b : Spec, str or path
+        Specs, their names or their files.
     transactions : sequence of int, optional
         Numbers of transactions to try, as in `separate`.
     **search
         Further options of `separate`. The catalogue's histories are judged once.
     """
+    a, b = spec(a), spec(b)
     scopes = [*scopes_with_names(first, a.needs | b.needs)]
     large: list[Scope] = []
     bounds: list[int] = []
@@ -619,6 +626,15 @@ class _Histories:
 
 
 def _require(asked: Spec, names: AbstractSet[str], who: str) -> None:
+    """Raise IsolitmusError, with the first place, if a spec needs a name that is not among some."""
     lacking = sorted(asked.needs - names)
     if lacking:
-        raise IsolitmusError(f"{asked.name} needs {', '.join(lacking)}, which {who} not have")
+        statements: tuple[Axiom | Unsaid | Label, ...]
+        statements = (*asked.axioms, *asked.silences, *asked.labels)
+        using = (s for s in statements if lacking[0] in names_in([s.expr], asked.definitions))
+        places = (asked.places.get(one, "") for one in using)
+        first = next((place for place in places if not place.startswith(str(HOME))), "")
+        place = f"{first}: " if first else ""
+        raise IsolitmusError(
+            f"{place}{asked.name} needs {', '.join(lacking)}, which {who} not have"
+        )

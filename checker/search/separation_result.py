@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +11,7 @@ from isolitmus.checker.universes.exercised_names import NONE_OPEN, Unexercised
 from isolitmus.model.dependency_graph import GraphResult
 from isolitmus.model.display import PageResult, TextResult, count_of
 from isolitmus.model.litmus import Litmus
+from isolitmus.specs.files.spec_catalogue import spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
     from isolitmus.model.format import Format
     from isolitmus.model.litmus import HistoryTest
     from isolitmus.model.run import Run
-    from isolitmus.model.spec import Spec
     from isolitmus.model.verdict import Forbidden, Violation
+    from isolitmus.specs.files.spec_catalogue import SpecLike
 
 By = Literal["symbolic", "exhaustive"]
 SPACE = " in search space "
 """Words before the name of a search space in a bound."""
-PARTS = re.compile(r" \(\d+ statements?, .*?\)")
-"""Numbers of statements, readers and tables after the name of a search space in a bound."""
 FEW = 5
 """Maximum number of search spaces of which a bound says the numbers of statements."""
 
@@ -43,9 +41,9 @@ TABLE_ASSUMPTIONS = (
 )
 
 
-def table_assumptions(admitting: Spec, form: Format) -> tuple[str, ...]:
+def table_assumptions(admitting: SpecLike, form: Format) -> tuple[str, ...]:
     """Return the assumptions of a search of tables for histories that a spec admits."""
-    return tuple(filter(None, (*TABLE_ASSUMPTIONS, form.supposed(admitting))))
+    return tuple(filter(None, (*TABLE_ASSUMPTIONS, form.supposed(spec(admitting)))))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -283,7 +281,8 @@ def _together(bounds: Iterable[str]) -> str:
     for bound in every:
         size, _, where = bound.partition(SPACE)
         if len(every) > FEW:
-            where = PARTS.sub("", where)
+            name, _, rest = where.partition(" (")
+            where = name + rest.partition(")")[2]
         inside.setdefault(size, []).append(where)
     return "; ".join(
         f"{size} in search space{'s' * (len(where) > 1)} {', '.join(where)}"

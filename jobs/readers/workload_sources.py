@@ -21,7 +21,12 @@ from isolitmus.model.errors import IsolitmusError, LitmusError, UnknownName, nea
 from isolitmus.specs.disk.input_files import HOME, is_folder, is_there, real_path, shipped_files
 from isolitmus.specs.disk.repository import check_inside, end_of_reading, is_sql, read_inside
 from isolitmus.specs.files.catalogue_titles import Description, of_files
-from isolitmus.specs.files.spec_catalogue import databricks_protocol, protocol, protocols
+from isolitmus.specs.files.spec_catalogue import (
+    databricks_protocol,
+    proposals,
+    protocol,
+    protocols,
+)
 from isolitmus.specs.registries import format_named
 from isolitmus.specs.sql.configuration import with_overwrite_mode
 from isolitmus.specs.sql.statements import resolve
@@ -216,7 +221,13 @@ def choose_protocol(
     settings = {protocol(name).setting.rpartition("= ")[2]: name for name in known}
     folded = {setting.lower(): name for setting, name in settings.items()}
     name = databricks_protocol(folded.get(wanted.lower(), wanted))
-    if name.partition("@")[0] not in protocols() and not name.endswith(".cat"):
+    if name.endswith(".cat") or name in proposals():
+        is_what = "a text" if name.endswith(".cat") else "a rule that is being designed"
+        raise IsolitmusError(
+            f"{wrong} '{wanted}': jobs are asked about rules that ship, and this is {is_what}; ask"
+            " isolitmus separate, run or repair about it"
+        )
+    if name.partition("@")[0] not in protocols():
         meant = near(wanted, [*settings, *protocols()])
         raise IsolitmusError(
             f"{wrong} '{wanted}'{meant if 'did you mean' in meant else ''}; give"

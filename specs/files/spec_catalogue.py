@@ -217,10 +217,28 @@ def is_designed(spec: Spec) -> bool:
     False
     """
     path = shipped_files("protocols").get(spec.name.partition("@")[0])
-    if spec.format is None or path is None or path.parent.name == PROPOSALS:
-        return spec.format is not None
-    shipped = protocol(spec.name)
+    if path is None or path.parent.name == PROPOSALS:
+        return bool(spec.format or spec.promises)
+    shipped = _find(spec.name, "protocol", ("protocols",))
     return (spec.axioms, spec.definitions) != (shipped.axioms, shipped.definitions)
+
+
+def is_rule(spec: Spec) -> bool:
+    """Return whether a spec can be a protocol: by it commits are checked, or locks are taken.
+
+    Examples
+    --------
+    >>> from isolitmus.specs.files.spec_reader import read_spec
+    >>> is_rule(read_spec('"Mine" include "delta.cat" empty added as appended', "mine"))
+    True
+    >>> is_rule(spec("serializable")), is_rule(spec("row-once"))
+    (False, False)
+    """
+    if spec.promises or spec.clauses:
+        return True
+    if spec.format is None:
+        return False
+    return not format_named(spec.format).clauses and all(a.test == "empty" for a in spec.axioms)
 
 
 def format_of_file(path: Path) -> str | None:
@@ -323,10 +341,6 @@ def protocol(name: SpecLike) -> Spec:
             f"{name} is not a protocol: of format {found.format} one says what is seen, and what is"
             " locked"
         )
-    for promised in found.promises:
-        if promised not in shipped_files("levels"):
-            known = shipped_files("levels")
-            raise SpecError(f"{name} promises no level: '{promised}'{near(promised, known)}")
     return replace(found, format=DELTA) if found.format is None else found
 
 
@@ -408,6 +422,10 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
     name = name_text(name)
     if name.endswith(".cat"):
         read = _read(Path(name))
+        for promised in read.promises:
+            levels = shipped_files("levels")
+            if promised not in levels:
+                raise SpecError(f"{name} promises no level: '{promised}'{near(promised, levels)}")
         _warn_of_empty_parts(read)
         return read
     known = {k: path for folder in folders for k, path in shipped_files(folder).items()}
@@ -425,7 +443,11 @@ def _find(name: SpecLike, what: str, folders: tuple[Folder, ...]) -> Spec:
             for k, path in known.items()
             if format_of_file(path) in (None, DELTA) or k.startswith(family)
         ]
-        raise UnknownName(f"unknown {what} '{plain}'{near(plain, usual) or near(plain, known)}")
+        meant = near(plain, usual) or near(plain, known)
+        for other in {"levels", "protocols"}.difference(folders):
+            if plain in shipped_files(other):
+                raise UnknownName(f"'{plain}' is a {other[:-1]}, and a {what} is expected{meant}")
+        raise UnknownName(f"unknown {what} '{plain}'{meant}")
     return _read_shipped(known[plain], runtime or None)
 
 

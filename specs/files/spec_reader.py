@@ -27,6 +27,8 @@ def _find(wanted: str, beside: Path | None) -> Path:
     if path is None:
         known = {file.name for folder in folders for file in folder.glob("*.cat")}
         raise SpecError(f"no file '{wanted}' to include{near(wanted, known)}")
+    if beside is not None and path == beside.resolve():
+        raise SpecError(f"'{wanted}' is this file itself; include another one")
     if beside is not None and (problem := escape(path, end_of_reading(beside), real_path(HOME))):
         raise SpecError(f"cannot include '{wanted}': {problem}")
     return path

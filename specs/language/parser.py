@@ -545,7 +545,11 @@ class _TextReader:
         outer = self._source, self._path, self._lets
         self._source, self._path = SpecText(str(path), text), path
         self._source.first_comment()
-        self.file()
+        try:
+            self.file()
+        except SpecError as error:
+            within = str(error).splitlines()[0]
+            raise outer[0].error(*self._place(string), f"in the included {within}") from None
         self._source, self._path, self._lets = outer
 
     def _let(self, token: Token, body: Node) -> None:

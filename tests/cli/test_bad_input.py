@@ -304,7 +304,7 @@ def test_what_was_carried_out_before_a_limit_is_told(call, monkeypatch):
         (["run", "reorder", "--engine", "delta,modle"], "unknown engine 'modle'; did you mean 'model'?"),
         (["run", "reorder", "--engine", ""], "--engine is empty; name at least one engine"),
         (["run", "reorder", "--protocol", ""], "--protocol is empty; name at least one protocol"),
-        (["run", "reorder", "--protocol", "serializable"], "unknown protocol 'serializable'; did you mean 'delta-serializable'?"),
+        (["run", "reorder", "--protocol", "serializable"], "'serializable' is a level, and a protocol is expected; did you mean 'delta-serializable'?"),
         (["show", "levles"], "unknown name 'levles'; did you mean 'levels'?"),
         (["show", "gone.cat"], "cannot read gone.cat: No such file or directory"),
         (["predict", "shop", "--level", "WriteSerialisable"], "did you mean 'WriteSerializable'?"),

@@ -23,14 +23,14 @@ from isolitmus.model.frame import Frame
 from isolitmus.model.reason import Reason
 from isolitmus.model.relation import Relation, bits
 from isolitmus.model.verdict import Allowed, Forbidden, Needs
-from isolitmus.specs.files.spec_catalogue import every_level, protocols, spec
+from isolitmus.specs.files.spec_catalogue import every_level, proposals, protocols, spec
 from isolitmus.specs.files.spec_reader import read_spec
 
 RELATIONS = [name for name in vocabulary.RELATIONS if name != "co"]
 SETS = list(vocabulary.SETS)
 SHIPPED = [
     name
-    for name in every_level() + protocols()
+    for name in every_level() + protocols() + proposals()
     if "co" not in spec(name).bound and not spec(name).given
 ]
 """Those that need no order of commits and no set that a history names, which a frame alone does not

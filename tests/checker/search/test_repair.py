@@ -350,7 +350,7 @@ def test_a_limit_during_the_search_repairs_what_was_collected(tiny):
         ("serializable", LEVEL, "vectors", "'serializable' is a level, and a repair changes"),
         ("case-2-serialisable", LEVEL, "vectors", "unknown protocol 'case-2-serialisable'"),
         (RULE, "log-serialisable", "vectors", "did you mean 'log-serializable'?"),
-        (RULE, "delta-serializable", "vectors", "unknown level 'delta-serializable'"),
+        (RULE, "delta-serializable", "vectors", "'delta-serializable' is a protocol, and a level is expected; did you mean 'log-serializable'?"),
         (RULE, LEVEL, "vector", "unknown scope 'vector'"),
         (RULE, LEVEL, "scans", "is of format delta, and what is searched, 'scans', of format"),
         ("locking-read-committed", LEVEL, "vectors", "is no rule for pairs of commits"),

@@ -150,6 +150,14 @@ WRONG = {
     "no such file": (("gone.toml",), "cannot read gone.toml"),
     "no such SQL file": (("gone.sql",), "no file 'gone.sql'"),
     "no such level": (("jobs.toml", "--level", "Strict"), "unknown --level 'Strict'"),
+    "a text as level": (
+        ("jobs.toml", "--level", "mine.cat"),
+        "unknown --level 'mine.cat': jobs are asked about rules that ship, and this is a text",
+    ),
+    "a proposal as level": (
+        ("jobs.toml", "--level", "case-2-serializable"),
+        "and this is a rule that is being designed; ask isolitmus separate, run or repair about it",
+    ),
     "no such table": (("jobs.toml", "--table", "nowhere"), "nowhere: there is no such folder"),
     "DDL that a file has": (("jobs.toml", "--ddl", "x.sql"), "--ddl is for SQL files only"),
     "two files": (("jobs.toml", "jobs.toml"), "give one workload file"),

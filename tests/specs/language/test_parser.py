@@ -226,7 +226,27 @@ def test_an_error_in_an_included_file_names_that_file(tmp_path):
     (tmp_path / "parts.cat").write_text("(* parts *)\nlet part = wx")
     with pytest.raises(SpecError) as error:
         spec_catalogue.level(str(tmp_path / "mine.cat"))
-    assert str(error.value).startswith(f"{tmp_path / 'parts.cat'}:2:12: unknown relation 'wx'")
+    assert str(error.value).startswith(
+        f"{tmp_path / 'mine.cat'}:1:16: in the included {tmp_path / 'parts.cat'}:2:12: unknown"
+        " relation 'wx'"
+    )
+
+
+def test_a_file_that_includes_itself_is_refused(tmp_path):
+    (tmp_path / "mine.cat").write_text('"Mine"\ninclude "mine.cat"\nacyclic wr as x')
+    with pytest.raises(
+        SpecError, match=r"mine.cat:2:9: 'mine.cat' is this file itself; include another"
+    ):
+        spec_catalogue.level(str(tmp_path / "mine.cat"))
+
+
+def test_what_a_text_promises_is_checked_when_it_is_read(tmp_path):
+    (tmp_path / "mine.cat").write_text('"Mine" promises serialisable empty unseen as x')
+    for read in (spec_catalogue.spec, spec_catalogue.protocol):
+        with pytest.raises(
+            SpecError, match="no level: 'serialisable'; did you mean 'serializable'"
+        ):
+            read(str(tmp_path / "mine.cat"))
 
 
 def test_an_included_file_that_is_no_text(tmp_path):

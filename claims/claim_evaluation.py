@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from isolitmus.checker.execution.commit_loop import ENGINE as MODEL
 from isolitmus.checker.execution.run_diff import compare_with_expectation
 from isolitmus.checker.execution.run_result import RunResult, run
-from isolitmus.checker.search.separation import ABSTRACT, separate
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.sweeps.table_sweep import sweep
 from isolitmus.claims.claim import (

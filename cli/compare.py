@@ -11,7 +11,7 @@ from isolitmus.checker.execution.worker_processes import available_cores as all_
 from isolitmus.checker.render.lattice import lattices_lines
 from isolitmus.checker.search.inclusion_certificates import certify_lattice
 from isolitmus.checker.search.lattice_search import compare as place
-from isolitmus.checker.search.separation import ABSTRACT
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.cli.conversion import PICTURES, TABLES, OutputForms
 from isolitmus.cli.options import (
     CERTIFICATE,

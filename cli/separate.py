@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from isolitmus.checker.render.search_results import separation_lines
-from isolitmus.checker.search.separation import ABSTRACT, TABLE, default_universe
+from isolitmus.checker.search.separation import TABLE, default_universe
 from isolitmus.checker.search.separation import separate as ask
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.universes.scope_vocabulary import covering_scopes
 from isolitmus.cli.conversion import HISTORIES, PICTURES, TABLES, OutputForms

@@ -11,7 +11,7 @@ import typer
 from isolitmus.checker.execution.worker_processes import available_cores as available
 from isolitmus.checker.render.sweeps import abstract_lines, listed_lines, sweep_lines
 from isolitmus.checker.search.discovered_tests import distinct_tests, first_found_tests
-from isolitmus.checker.search.separation import ABSTRACT
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.sweeps.table_sweep import LIMIT, candidates_in, sweep_work
 from isolitmus.checker.sweeps.table_sweep import sweep as count_all
 from isolitmus.cli.conversion import TABLES, OutputForms

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from isolitmus.checker.prove.history_proof import derive_inclusion
 from isolitmus.checker.search.lattice import BY_TEXT
-from isolitmus.checker.search.separation import ABSTRACT, separate
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes.abstract import uses_versions

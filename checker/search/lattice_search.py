@@ -31,13 +31,8 @@ from isolitmus.checker.judge.history_verdict import check_history
 from isolitmus.checker.prove.history_proof import derive_inclusion
 from isolitmus.checker.prove.structural_implication import derive_from_texts
 from isolitmus.checker.search.lattice import BY_TEXT, Inclusion, Lattice, Lattices, history_size
-from isolitmus.checker.search.separation import (
-    ABSTRACT,
-    ABSTRACT_SIZES,
-    same_format,
-    scope_words,
-    separate,
-)
+from isolitmus.checker.search.separation import same_format, separate
+from isolitmus.checker.search.space_searches import ABSTRACT, ABSTRACT_SIZES, scope_words
 from isolitmus.checker.universes import abstract
 from isolitmus.checker.universes.abstract import with_serial_time
 from isolitmus.checker.universes.abstract_solver import watch_histories

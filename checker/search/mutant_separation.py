@@ -20,7 +20,8 @@ from isolitmus.checker.execution.run_result import run
 from isolitmus.checker.judge.compiled_semantics import compile_spec
 from isolitmus.checker.judge.graph_semantics import BitsetAlgebra, judge_commit, missing_names
 from isolitmus.checker.judge.history_verdict import check_history
-from isolitmus.checker.search.separation import ABSTRACT, format_of, separate
+from isolitmus.checker.search.separation import format_of, separate
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.universes import abstract
 from isolitmus.model.budget import Budget
 from isolitmus.model.display import TextResult

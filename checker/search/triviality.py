@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isolitmus.checker.search.separation import ABSTRACT, separate
+from isolitmus.checker.search.separation import separate
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.universes.abstract import available_names
 from isolitmus.checker.universes.exercised_names import EVERYTHING
 from isolitmus.model.spec import Axiom, Binary, Bracket, Name, Spec

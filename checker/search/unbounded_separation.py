@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from isolitmus.checker.search.separation import ABSTRACT, TABLE, same_format, search_shipped_scopes
+from isolitmus.checker.search.separation import TABLE, same_format, search_shipped_scopes
 from isolitmus.checker.search.separation import separate as bounded_separation
 from isolitmus.checker.search.separation_result import Separation
+from isolitmus.checker.search.space_searches import ABSTRACT
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes.exercised_names import Unexercised, always_empty
 from isolitmus.model.budget import Budget

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolitmus.checker.judge.graph_semantics import fold_over
-from isolitmus.checker.search import separation
+from isolitmus.checker.search import space_searches
 from isolitmus.checker.search.lattice_search import compare
 from isolitmus.checker.search.separation import separate
 from isolitmus.checker.search.unbounded_separation import separate_unbounded
@@ -191,7 +191,7 @@ def test_a_limit_leaves_open_what_is_exercised(monkeypatch):
     def ended(*_):
         raise TimeLimit("time limit of 1 s")
 
-    monkeypatch.setattr(separation, "watch_proposals", ended)
+    monkeypatch.setattr(space_searches, "watch_proposals", ended)
     answer = separate(excuses(), "log-serializable", "two-partitions", shipped=False)
     assert answer.found is False
     assert answer.unexercised.names == ()

@@ -22,7 +22,7 @@ from isolitmus.checker.search.space_searches import (
     ABSTRACT,
     HistorySearch,
     SpaceSearch,
-    search_tables,
+    TableSearch,
 )
 from isolitmus.checker.solver.refutation import Certificate
 from isolitmus.checker.universes import abstract
@@ -140,7 +140,7 @@ def separate(
             a, b, by, vary, unexplained=unexplained, sessions=sessions, aborts=aborts
         )
     else:
-        search = search_tables(
+        search = _search_tables(
             form, a, b, named_scope(universe), by, unexplained=unexplained, sessions=sessions
         )
     if certify and search.by != "symbolic":
@@ -204,6 +204,17 @@ def default_universe(a: SpecLike, b: SpecLike, *, unexplained: bool) -> Scope | 
     if not unexplained and all(one.needs <= abstract.available_names(one) for one in both):
         return ABSTRACT
     return scope_that_ships(form)
+
+
+def _search_tables(
+    form: str, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool, sessions: bool
+) -> SpaceSearch:
+    """Return the search of a scope for the execution model of its format."""
+    if format_named(form).carry_out is None:
+        return TableSearch(a, b, scope, by, unexplained=unexplained, sessions=sessions)
+    from isolitmus.checker.universes.schedule_search import ScheduleSearch
+
+    return ScheduleSearch(a, b, scope, by, unexplained=unexplained)
 
 
 def _checked_sizes(search: SpaceSearch, transactions: Sequence[int] | None) -> list[int]:

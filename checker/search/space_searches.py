@@ -24,7 +24,6 @@ from isolitmus.model.errors import IsolitmusError
 from isolitmus.model.scope import LARGEST
 from isolitmus.model.spec_algebra import names_in, with_silences_as_axioms, without_silences
 from isolitmus.specs.disk.input_files import HOME
-from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,17 +55,6 @@ def scope_words(scope: Scope) -> str:
         count_of(len(scope.inits), "initial table"),
     )
     return f"search space '{scope.name}' ({', '.join(parts)})"
-
-
-def search_tables(
-    form: str, a: Spec, b: Spec, scope: Scope, by: By | None, *, unexplained: bool, sessions: bool
-) -> SpaceSearch:
-    """Return the search of a scope for the execution model of its format."""
-    if format_named(form).carry_out is None:
-        return TableSearch(a, b, scope, by, unexplained=unexplained, sessions=sessions)
-    from isolitmus.checker.universes.schedule_search import ScheduleSearch
-
-    return ScheduleSearch(a, b, scope, by, unexplained=unexplained)
 
 
 class SpaceSearch(Protocol):

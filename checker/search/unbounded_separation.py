@@ -205,11 +205,13 @@ def _of_tables(question: Question, form: Format, budget: Budget) -> ProofAttempt
     )
 
     proof = prove(question, budget=budget)
-    sentences = (premise.sentence for premise in proof.premises)
+    sentences = [premise.sentence for premise in proof.premises]
+    # Without premises the claim follows from the texts, whatever a writer does.
+    supposed = form.supposed(question.a) if sentences else ""
     return ProofAttempt(
         proof,
         TABLE,
         scope_of_statements(proof.premises),
-        tuple(filter(None, (*sentences, form.supposed(question.a)))),
+        (*sentences, *filter(None, (supposed,))),
         lambda: outside_tests(question, proof.premises),
     )

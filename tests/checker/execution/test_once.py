@@ -55,7 +55,7 @@ def test_expectations_are_filled_for_a_file_that_is_saved(call, executed, tmp_pa
     path = tmp_path / "found.toml"
     words = ("separate", "delta-write-serializable", "log-serializable", "--save", path)
     assert call(*words)[0] == 1
-    assert len(executed) == 6
+    assert len(executed) == 5
     assert litmus(str(path)).expect["delta-serializable"].outcome
 
 

@@ -7,7 +7,7 @@ import pytest
 from isolitmus.checker.auditing.dependencies import dependency_frames as of_commits
 from isolitmus.checker.delta.delta_rs_read_set import LEVEL_SETS, READ_SETS
 from isolitmus.checker.delta.frame import BASIC, FLAGS, delta_frame
-from isolitmus.checker.delta.table_circuit import add_read_nodes
+from isolitmus.checker.delta.table_circuit import NO_FILE_MERGED, add_read_nodes
 from isolitmus.checker.delta.table_solver import build_circuit
 from isolitmus.checker.execution import frame as frames
 from isolitmus.checker.execution.commit_loop import execute
@@ -77,7 +77,8 @@ def test_a_circuit_of_tables_has_them_all(reads):
     made = build_circuit(Gates(), searched, searched.inits[0], 2, 1)
     seen = made.frames(BASE)
     seen = add_read_nodes(made, seen) if reads else seen
-    assert {*seen.relations, *seen.sets} == HISTORIES | LOGS | DELTA | (READS if reads else set())
+    plain = HISTORIES | LOGS | DELTA | {*NO_FILE_MERGED, "merges-vectors"}
+    assert {*seen.relations, *seen.sets} == plain | (READS if reads else set())
 
 
 def test_audits_have_those_of_histories_and_the_log():

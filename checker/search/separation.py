@@ -36,7 +36,7 @@ from isolitmus.specs.files.spec_catalogue import is_designed, spec
 from isolitmus.specs.registries import format_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from isolitmus.checker.solver.refutation import Refutation
     from isolitmus.model.scope import Scope
@@ -265,12 +265,13 @@ def search_shipped_scopes(
         Further options of `separate`. The catalogue's histories are judged once.
     """
     a, b = spec(a), spec(b)
-    scopes = [*scopes_with_names(first, a.needs | b.needs)]
+    scopes: Iterable[Scope] = scopes_with_names(first, a.needs | b.needs)
     large: list[Scope] = []
     bounds: list[int] = []
     if is_designed(a) or is_designed(b):
-        small, large = other_scopes(first.format, {scope.name for scope in scopes})
-        scopes += small
+        fitting = [*scopes]
+        small, large = other_scopes(first.format, {scope.name for scope in fitting})
+        scopes = [*fitting, *small]
         bounds = sorted({n for scope in scopes for n in transactions or scope.transactions})
     answers: dict[str, Separation] = {}
     for bound in bounds[:-1]:

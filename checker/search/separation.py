@@ -274,8 +274,8 @@ def search_shipped_scopes(
         scopes = [*fitting, *small]
         bounds = sorted({n for scope in scopes for n in transactions or scope.transactions})
     answers: dict[str, Separation] = {}
+    quick = {**search, "shipped": False, "exercise": False}
     for bound in bounds[:-1]:
-        quick = {**search, "shipped": False, "exercise": False}
         for scope in scopes:
             sizes = [n for n in transactions or scope.transactions if n <= bound]
             if not sizes:

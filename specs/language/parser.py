@@ -31,13 +31,7 @@ from isolitmus.model.spec import (
     Unsaid,
 )
 from isolitmus.model.spec_algebra import names_in
-from isolitmus.model.vocabulary import (
-    BASE,
-    BINDERS,
-    EVERYWHERE,
-    relations_of,
-    sets_of,
-)
+from isolitmus.model.vocabulary import BASE, BINDERS, EVERYWHERE, relations_of, sets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

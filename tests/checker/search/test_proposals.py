@@ -151,7 +151,7 @@ def test_a_rule_without_a_counterexample_was_searched_on_every_kind_of_table():
     lines = [*separation_lines(answer)]
     assert "Not searched, since larger: fourteen-writers (--universe NAME)." in lines
     assert answer.to_json()["unsearched"] == ["fourteen-writers"]
-    # what the released rule admits as well is no fault of the proposal
+    # The released rule admits this violation, too.
     assert (answer.beside.released, answer.ships) == (
         "delta-serializable",
         separate("delta-serializable", "log-serializable").ships,
